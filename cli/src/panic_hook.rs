@@ -43,17 +43,15 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Environment variable of the child process that panics.
+    /// Environment variable with the message of the child process that panics.
     const PANIC_VARIABLE: &str = "TIERDEX_TEST_PANICS";
 
     #[test]
     fn panics_on_a_second_thread() {
-        if std::env::var_os(PANIC_VARIABLE).is_none() {
-            return;
-        }
+        let Ok(message) = std::env::var(PANIC_VARIABLE) else { return };
         exit_on_panic();
         std::thread::scope(|scope| {
-            scope.spawn(|| panic!("first\nline"));
+            scope.spawn(|| panic!("{message}"));
             // Waits forever, as for a result of the thread that panicked.
             loop {
                 std::thread::park();
@@ -63,13 +61,23 @@ mod tests {
 
     #[test]
     fn a_panic_of_any_thread_prints_one_line_and_exits_with_1() {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--exact", "panic_hook::tests::panics_on_a_second_thread", "--nocapture"])
-            .env(PANIC_VARIABLE, "1");
-        let output = command.env_remove("RUST_BACKTRACE").output().unwrap();
-        let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
-        assert!(error.starts_with("tierdex: internal error: first line (cli/src/"), "{error}");
+        for (message, backtrace, line) in [
+            ("first\nline", "0", "tierdex: internal error: first line (cli/src/"),
+            (
+                "failed to allocate an alternative stack: error 12",
+                "1",
+                "tierdex: out of memory: the system has no stack for another thread",
+            ),
+        ] {
+            let output = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "panic_hook::tests::panics_on_a_second_thread", "--nocapture"])
+                .env(PANIC_VARIABLE, message)
+                .env("RUST_BACKTRACE", backtrace)
+                .output()
+                .unwrap();
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1), "{error}");
+            assert!(error.starts_with(line), "{error}");
+        }
     }
 }

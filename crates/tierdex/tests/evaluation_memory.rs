@@ -101,7 +101,7 @@ fn evaluations_reserve_what_they_allocate() {
             // Few blocks are read, seldom with the rest of their pages, and few documents are candidates.
             ("m0007", 10, 128),
             ("h0", 10, 138),
-            // Too few documents match the optional term only if others are then offered, with bitsets.
+            // Documents that pass only the filter are offered if too few match the optional term.
             ("#h0 h1", 10, 121),
             ("#m0001 h1", 10, 137),
             // Candidates are looked up in the group only if they are few, with batches.
@@ -113,8 +113,8 @@ fn evaluations_reserve_what_they_allocate() {
         &texts,
         &[
             ("w1~1", 10, 115),
-            // The lists of the prefix are closed before documents are collected, or others are read.
-            ("w1*", 10, 120),
+            ("w1*", 10, 115),
+            // The lists of the prefix are closed before others are read.
             ("+w1* +w2", 10, 132),
             // Positions of a block are read up to a length that those of few blocks have.
             ("\"w1 w2\"", 10, 147),

@@ -10,9 +10,13 @@ use tierdex::{Engine, Index, SearchOptions, SearchRequest, io::RegionKind};
 /// Several chunks of the sets, the last one not full.
 const DOCUMENTS: u32 = 70_001;
 
-/// Terms `long0` to `long3` with several blocks, some with gaps of more than a chunk; 40 terms `short..` of
-/// few documents; `many...` terms, so many that a plan does not keep their lists; `half`, with high scores in
-/// few documents; and `medium`.
+/// The posting lists of the index:
+///
+/// - `long0` to `long3`: several blocks, some with gaps of more than a chunk
+/// - `short00` to `short39`: a few documents each
+/// - `many00000` to `many09999`: one document each; more terms than a plan keeps the lists of
+/// - `half`: every second document, a few of them with a high frequency
+/// - `medium`: one document in 150
 fn index_of_lists() -> Index {
     let hash = |document: u32, seed: u32| document.wrapping_mul(2_654_435_761).rotate_left(seed) >> 8;
     let list = |documents: Vec<u32>, frequency: &dyn Fn(u32) -> u32| -> Postings {

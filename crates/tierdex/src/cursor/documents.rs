@@ -38,7 +38,7 @@ impl<'a> DocumentsReader<'a> {
     }
 
     /// Adds the documents of the blocks that overlap a range to `bits`: document `i` is bit `i mod 8` of byte
-    /// `i div 8`. `bits` has room for all documents of the field.
+    /// `i div 8`. `bits` has a bit for each document of the field.
     pub fn add_documents(
         &mut self,
         record: SkipRecord<'_>,

@@ -5,7 +5,7 @@
 //! takes in `mark_matches`, `add_scores`, `collect` and `refine_batch`. The clauses of a group are evaluated
 //! one after the other and return their buffers, so only the largest use counts ([`max_use`]).
 
-use super::nodes::any_of::is_sparse;
+use super::nodes::any_of::{is_sparse, merged_candidates_max};
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
 use super::strategy::{Strategy, StrategyKind, has_positive_scores};
@@ -191,7 +191,7 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
         let collected = max_use(clauses.all(), |node| collect_use(node).or(copy_use(node)));
         let filter = clauses.filter.iter().min_by_key(|node| view.cost(node));
         let is_led_by_list = filter.is_some_and(|filter| view.is_led_by_list(filter));
-        ScratchUse::BATCH.and(collected).bytes(window, if is_led_by_list { BLOCK } else { window })
+        ScratchUse::BATCH.and(collected).bytes(window, if is_led_by_list { BLOCK } else { WINDOW_DOCS })
     } else {
         0
     };
@@ -201,7 +201,7 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
         StrategyKind::Conjunction | StrategyKind::CountBlocks
             if !matches!(view.lead(clauses), Some(PlanNode::Term { .. })) =>
         {
-            ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, window)
+            ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, WINDOW_DOCS)
         }
         StrategyKind::Conjunction | StrategyKind::CountBlocks | StrategyKind::CountDifference => {
             let rarest = clauses.must.iter().chain(&clauses.filter).map(|node| view.cost(node)).min();
@@ -210,27 +210,31 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
             let ahead = blocks.next_power_of_two() as usize * size_of::<(u32, u32)>();
             ScratchUse::BATCH.and(refiners).bytes(window, BLOCK) + ahead
         }
-        StrategyKind::Windows if strategy.counts_matches || exhaustive => {
-            ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, window)
+        StrategyKind::Windows if (strategy.counts_matches || exhaustive) && !strategy.proposes_blocks => {
+            ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, WINDOW_DOCS)
         }
-        StrategyKind::Windows => ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, window),
+        StrategyKind::Windows => ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, WINDOW_DOCS),
         StrategyKind::CountBits => {
             let range = COUNTED_DOCS.min(view.segment.documents() as usize);
             // The bitset of a range is at first empty: a conjunction marks its matches there.
             let own = usize::from(clauses.minimum > 0 || clauses.only_clause().is_some());
-            ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, window)
+            ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, WINDOW_DOCS)
         }
     };
     used.max(zeros) + CANDIDATE_BYTES * merged_candidates(view, clauses)
 }
 
-/// Maximum number of candidates of sparse alternatives that are merged, summed over all disjunctions: those
-/// of all alternatives, and those of one.
+/// Maximum number of candidates in the buffers in which sparse alternatives are merged, summed over all
+/// disjunctions: those of one alternative, those of all, and counts of two bytes with a minimum match.
 fn merged_candidates(view: SegmentView<'_>, group: &Clauses<PlanNode>) -> usize {
     let documents = view.segment.documents();
-    let costs = group.should.iter().map(|node| view.cost(node));
-    let postings: u64 = costs.filter(|cost| is_sparse(*cost, documents)).sum();
-    let own = if group.minimum > 0 { 2 * WINDOW_DOCS.min(postings as usize) } else { 0 };
+    let costs = group.should.iter().map(|node| (view.cost(node), matches!(node, PlanNode::Group(_))));
+    let merged = merged_candidates_max(costs.filter(|(cost, _)| is_sparse(*cost, documents)));
+    let own = match group.minimum {
+        0 => 0,
+        1 => 2 * merged,
+        _ => 2 * merged + (merged * size_of::<u16>()).div_ceil(CANDIDATE_BYTES),
+    };
     let nested = group.all().map(|node| match node {
         PlanNode::Group(group) => merged_candidates(view, group),
         _ => 0,

@@ -31,15 +31,18 @@ pub(crate) fn is_sparse(postings: u64, documents: u32) -> bool {
     postings * (WINDOW_DOCS / BLOCK) as u64 <= u64::from(documents)
 }
 
-/// Maximum number of candidates of sparse alternatives with these costs that are merged. The cost of a
-/// conjunction is that of its rarest clause, but alternatives that are scored may propose more.
-pub(crate) fn merged_candidates_max(costs: impl Iterator<Item = u64>) -> usize {
-    WINDOW_DOCS.min((PRUNED_ALTERNATIVES_RATIO * costs.sum::<u64>()) as usize)
+/// Maximum number of candidates of sparse alternatives that are merged, given the cost of each, and whether
+/// it is a group: its cost may be that of a rare clause, while a scored disjunction proposes more candidates.
+pub(crate) fn merged_candidates_max(costs: impl Iterator<Item = (u64, bool)>) -> usize {
+    let candidates =
+        costs.map(|(cost, is_group)| if is_group { PRUNED_ALTERNATIVES_RATIO * cost } else { cost });
+    WINDOW_DOCS.min(candidates.sum::<u64>() as usize)
 }
 
 /// Two batches for the candidates of sparse alternatives in a range that is longer than a window.
 fn take_merged(sparse: &[Node<'_>], scratch: &mut Scratch) -> [CandidateBatch; 2] {
-    let candidates = merged_candidates_max(sparse.iter().map(Node::cost));
+    let is_group = |node: &Node<'_>| matches!(node, Node::AllOf(_) | Node::AnyOf(_));
+    let candidates = merged_candidates_max(sparse.iter().map(|node| (node.cost(), is_group(node))));
     [(); 2].map(|()| scratch.take_batch(candidates))
 }
 
@@ -83,11 +86,11 @@ impl<'a> AnyOf<'a> {
             matching: 0,
             merged_docs: u32::MAX,
             ranked_before: Vec::new(),
-            sparse: nodes.partition_point(|node| is_sparse(node.cost(), documents)),
+            sparse_count: nodes.partition_point(|node| is_sparse(node.cost(), documents)),
             nodes,
             minimum,
             has_positive_scores,
-            others: 0,
+            non_essential: 0,
             counts_first: false,
             exhaustive_windows_left: 0,
         }
@@ -178,7 +181,7 @@ impl<'a> AnyOf<'a> {
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<u32> {
-        self.others = 0;
+        self.non_essential = 0;
         if self.exhaustive_windows_left > 0 && range.fits_window() {
             self.exhaustive_windows_left -= 1;
             self.sum_all(range, min_score, batch, scratch)?;
@@ -189,13 +192,13 @@ impl<'a> AnyOf<'a> {
             return Ok(range.last);
         };
         self.counts_first = others + 1 < self.minimum;
-        self.others = others.max(self.minimum - 1);
+        self.non_essential = others.max(self.minimum - 1);
         let range = self.extend_range(range, end, min_score)?;
         self.collect_essential(range, min_score, batch, scratch)?;
-        if self.others > 0 && self.is_summing_cheaper(batch, range) {
+        if self.non_essential > 0 && self.is_summing_cheaper(batch, range) {
             self.exhaustive_windows_left = EXHAUSTIVE_WINDOWS;
             batch.clear();
-            self.others = 0;
+            self.non_essential = 0;
             self.sum_all(range, min_score, batch, scratch)?;
         }
         Ok(range.last)
@@ -207,20 +210,20 @@ impl<'a> AnyOf<'a> {
         min_score: u32,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        for RankedNode { number, bound, .. } in self.ranked[..self.others].iter().rev() {
+        for RankedNode { number, bound, .. } in self.ranked[..self.non_essential].iter().rev() {
             if *bound > 0 {
                 let refinement = Refinement { how: Refine::Optional, included_bound: *bound, min_score };
                 self.nodes[*number].refine_batch(batch, refinement, scratch)?;
             }
         }
-        if self.minimum > 1 && !(self.others == 0 && self.counts_first) {
+        if self.minimum > 1 && !(self.non_essential == 0 && self.counts_first) {
             self.keep_matches(batch, scratch)?;
         }
         Ok(())
     }
 
     /// Fills the batch with the documents of the essential alternatives, those from position
-    /// [`AnyOf::others`] of the order on. Their scores include the max scores of the non-essential
+    /// [`AnyOf::non_essential`] of the order on. Their scores include the max scores of the non-essential
     /// alternatives.
     fn collect_essential(
         &mut self,
@@ -229,7 +232,7 @@ impl<'a> AnyOf<'a> {
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let essential = &self.ranked[self.others..];
+        let essential = &self.ranked[self.non_essential..];
         let others_max = essential[0].sum_before;
         let sum = self.ranked.last().map_or(0, |last| last.sum_before + last.bound);
         // The lowest score of a document of this alternative that may be a hit.
@@ -246,7 +249,7 @@ impl<'a> AnyOf<'a> {
             self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
             scratch.give_window(window);
         } else {
-            let buffers = take_merged(&self.nodes[..self.sparse], scratch);
+            let buffers = take_merged(&self.nodes[..self.sparse_count], scratch);
             merge_each(essential, buffers, batch, scratch, |ranked, part, scratch| {
                 let node = &mut self.nodes[ranked.number];
                 node.collect(range, range.last + 1, own_min(ranked), part, scratch).map(drop)
@@ -267,7 +270,7 @@ impl<'a> AnyOf<'a> {
     fn merged_end(&mut self, position: usize, from: u32, last: u32) -> u32 {
         let (merged, nodes) = (&self.ranked[position..], &mut self.nodes);
         let in_block = |ranked: &RankedNode| BLOCK.min(nodes[ranked.number].cost() as usize);
-        if merged.len() > 1 && merged.iter().any(|ranked| ranked.number >= self.sparse)
+        if merged.len() > 1 && merged.iter().any(|ranked| ranked.number >= self.sparse_count)
             || merged.iter().map(in_block).sum::<usize>() > WINDOW_DOCS
         {
             return from;
@@ -297,7 +300,7 @@ impl<'a> AnyOf<'a> {
         if range.last + 1 >= end {
             return Ok(range);
         }
-        let last = self.merged_end(self.others, range.first, end - 1);
+        let last = self.merged_end(self.non_essential, range.first, end - 1);
         if last <= range.last {
             return Ok(range);
         }
@@ -305,12 +308,12 @@ impl<'a> AnyOf<'a> {
         let matching = self.matching;
         self.ranked_before.clone_from(&self.ranked);
         self.bound_nodes(longer)?;
-        let (others, essential) = self.ranked.split_at_mut(self.others);
+        let (others, essential) = self.ranked.split_at_mut(self.non_essential);
         for half in [others, essential] {
             half.sort_unstable_by_key(|ranked| ranked.bound);
         }
         self.add_bounds();
-        if self.others < self.minimum || self.ranked[self.others].sum_before < min_score {
+        if self.non_essential < self.minimum || self.ranked[self.non_essential].sum_before < min_score {
             return Ok(longer);
         }
         // The next range is tried with half of the documents.
@@ -444,7 +447,7 @@ impl<'a> AnyOf<'a> {
     ) -> Result<()> {
         // A match is in one of any `n - minimum + 1` alternatives.
         let proposing = self.nodes.len() - self.minimum + 1;
-        let buffers = take_merged(&self.nodes[..self.sparse], scratch);
+        let buffers = take_merged(&self.nodes[..self.sparse_count], scratch);
         merge_each(&mut self.nodes[..proposing], buffers, batch, scratch, |node, part, scratch| {
             node.collect_unscored(range, part, scratch)
         })?;

@@ -49,8 +49,8 @@ pub struct AnyOf<'a> {
     /// ([`is_sparse`]).
     ///
     /// [`is_sparse`]: super::any_of::is_sparse
-    pub(super) sparse: usize,
-    /// Number of documents of the last range whose candidates were merged.
+    pub(super) sparse_count: usize,
+    /// Half of the number of documents of the next range whose candidates may be merged.
     pub(super) merged_docs: u32,
     /// Whether every match of an alternative scores more than 0.
     pub(super) has_positive_scores: bool,
@@ -63,7 +63,7 @@ pub struct AnyOf<'a> {
     /// A copy of `ranked`, while a longer range is considered.
     pub(super) ranked_before: Vec<RankedNode>,
     /// Number of non-essential alternatives, in which the candidates proposed last are still to be looked up.
-    pub(super) others: usize,
+    pub(super) non_essential: usize,
     /// Whether matches are counted before they are scored: the threshold excludes less than the minimum.
     pub(super) counts_first: bool,
     /// Number of following windows in which all alternatives are summed.
@@ -177,7 +177,7 @@ impl<'a> Node<'a> {
             Node::Phrase(phrase) => phrase.rarest().postings_max(range),
             Node::Set(_) => WINDOW_DOCS + 1,
             Node::AllOf(all) => all.clauses[0].node.candidates_max(range),
-            Node::AnyOf(any) if any.sparse < any.nodes.len() => WINDOW_DOCS + 1,
+            Node::AnyOf(any) if any.sparse_count < any.nodes.len() => WINDOW_DOCS + 1,
             Node::AnyOf(any) => any.nodes.iter_mut().map(|node| node.candidates_max(range)).sum(),
         }
     }

@@ -1,7 +1,7 @@
 //! The documents of a range as a bitset, and with sums of scores.
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
-use crate::eval::tuning::WINDOW_DOCS;
+use crate::eval::tuning::{MARKED_DISTANCE_MAX, WINDOW_DOCS};
 use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive};
 
 /// A bitset of the documents of a range.
@@ -17,9 +17,6 @@ pub struct Bits {
     /// Whether documents were added as bits.
     used: bool,
 }
-
-/// Documents at a larger average distance are added as bits, unless marks have to be converted anyway.
-const MARKED_DISTANCE_MAX: usize = 32;
 
 /// Bytes of a bitset that are counted at a time, if the number is only compared with a limit.
 const COUNTED_BYTES: usize = 256;

@@ -57,6 +57,8 @@ impl Scratch {
     /// Frees what only a large query needs: at most [`RANGE_BYTES`] are left, and buffers for
     /// [`LIST_BUFFERS_MAX`] lists and [`SORT_KEYS_MAX`] sort keys.
     pub fn trim_retained(&mut self) {
+        // An interrupted evaluation does not return its lists.
+        self.open_lists = 0;
         for keys in [&mut self.sort_keys, &mut self.selection] {
             if keys.capacity() > SORT_KEYS_MAX {
                 *keys = Vec::new();

@@ -13,7 +13,7 @@ pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> 
     let mut window = sums_windows.then(|| search.scratch.take_window());
     let mut batch = search.scratch.take_batch(if sums_windows { 0 } else { WINDOW_DOCS });
     let mut evaluated = 0;
-    let pass = if sums_windows { WindowPass::AllMatches } else { WindowPass::Candidates };
+    let pass = if sums_windows { RangePass::AllMatches } else { RangePass::Candidates };
     for_each_range(root, search, pass, |root, range, search| {
         if let Some(window) = &mut window {
             window.restart(range);
@@ -36,7 +36,7 @@ pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> 
 /// Counts the matches: collects those of a range of documents in a bitset, and counts its bits.
 pub(crate) fn count_by_bitsets(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut bits, mut count) = (search.scratch.take_bits(), 0);
-    for_each_range(root, search, WindowPass::Count, |root, range, search| {
+    for_each_range(root, search, RangePass::Count, |root, range, search| {
         bits.restart(range);
         root.mark_matches(&mut bits, search.scratch)?;
         count += bits.count();
@@ -49,7 +49,7 @@ pub(crate) fn count_by_bitsets(root: &mut Node<'_>, search: &mut Search<'_>) -> 
 /// Counts the matches: finds those of blocks of the lists that propose candidates.
 pub(crate) fn count_by_blocks(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let (mut batch, mut count) = (search.scratch.take_batch(WINDOW_DOCS), 0);
-    for_each_range(root, search, WindowPass::CountBlocks, |root, range, search| {
+    for_each_range(root, search, RangePass::CountBlocks, |root, range, search| {
         batch.clear();
         root.collect_unscored(range, &mut batch, search.scratch)?;
         count += batch.len() as u64;
@@ -65,7 +65,7 @@ pub(crate) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) ->
     let Node::AllOf(all) = &mut *root else { return Ok(()) };
     let is_led_by_list = all.filter_block_end(search.first).is_some();
     let mut batch = search.scratch.take_batch(if is_led_by_list { BLOCK } else { WINDOW_DOCS });
-    for_each_range(root, search, WindowPass::ZeroScores, |root, range, search| {
+    for_each_range(root, search, RangePass::ZeroScores, |root, range, search| {
         if let Node::AllOf(all) = root
             && search.may_enter(0, range.first)
         {
@@ -82,7 +82,7 @@ pub(crate) fn offer_zero_scores(root: &mut Node<'_>, search: &mut Search<'_>) ->
 
 /// The ranges of documents in which a pass over a segment looks for matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WindowPass {
+enum RangePass {
     /// Windows, or blocks of the list that proposes candidates, which are pruned.
     Candidates,
     /// Windows in which all matches are scored.
@@ -96,10 +96,10 @@ enum WindowPass {
     ZeroScores,
 }
 
-impl WindowPass {
+impl RangePass {
     fn next_document(self, root: &mut Node<'_>, from: u32) -> u32 {
         match root {
-            Node::AllOf(all) if self == WindowPass::ZeroScores => all.next_passing_filters(from),
+            Node::AllOf(all) if self == RangePass::ZeroScores => all.next_passing_filters(from),
             root => root.next_lower_bound(from),
         }
     }
@@ -107,10 +107,10 @@ impl WindowPass {
     /// The range of documents of the next step, from a document on.
     fn range(self, root: &mut Node<'_>, from: u32, end: u32) -> DocRange {
         let window =
-            window_from(from, if self == WindowPass::Count { COUNTED_DOCS } else { WINDOW_DOCS }, end);
+            window_from(from, if self == RangePass::Count { COUNTED_DOCS } else { WINDOW_DOCS }, end);
         let last = match (self, root) {
-            (WindowPass::AllMatches | WindowPass::Count, _) => window.last,
-            (WindowPass::ZeroScores, Node::AllOf(all)) => all.filter_block_end(from).unwrap_or(window.last),
+            (RangePass::AllMatches | RangePass::Count, _) => window.last,
+            (RangePass::ZeroScores, Node::AllOf(all)) => all.filter_block_end(from).unwrap_or(window.last),
             (_, root) => root.block_end(from).max(window.last),
         };
         DocRange { last: last.min(end - 1), ..window }
@@ -121,18 +121,18 @@ impl WindowPass {
 fn for_each_range<'a>(
     root: &mut Node<'a>,
     search: &mut Search<'_>,
-    pass: WindowPass,
+    pass: RangePass,
     mut body: impl FnMut(&mut Node<'a>, DocRange, &mut Search<'_>) -> Result<u32>,
 ) -> Result<()> {
     let mut prefetched_to = if root.prefetches() { 0 } else { u32::MAX };
     let mut next = pass.next_document(root, search.first);
     while next != NO_DOCUMENT && next < search.end {
-        search.checkpoint(if pass == WindowPass::ZeroScores { search.end } else { next })?;
+        search.checkpoint(if pass == RangePass::ZeroScores { search.end } else { next })?;
         let range = pass.range(root, next, search.end);
         if range.first >= prefetched_to {
-            let prunes = pass == WindowPass::Candidates && !search.counts_matches;
+            let prunes = pass == RangePass::Candidates && !search.counts_matches;
             let min_score = if prunes { search.min_score() } else { 0 };
-            let scored = !matches!(pass, WindowPass::Count | WindowPass::CountBlocks);
+            let scored = !matches!(pass, RangePass::Count | RangePass::CountBlocks);
             let prefetch = |range| root.prefetch(range, min_score, scored);
             prefetched_to = prefetch_ahead(range.first, search.end, prefetch)?.max(range.last);
         }
