@@ -138,9 +138,12 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                     let options = SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check_result(&found, &all, &options, || format!("{text} in {segments} segments"));
+                    // The number of places where a search can be divided depends on the kept sets of prefixes,
+                    // and so on the other thread; the queries that follow must not.
+                    let mut places = Random::new(random.next());
                     let often = *random.pick(&[2, 5, 50]);
                     let cut = |rest: Range<u32>| {
-                        random.one_in(often).then(|| rest.start + random.below(rest.len().max(1)) as u32)
+                        places.one_in(often).then(|| rest.start + places.below(rest.len().max(1)) as u32)
                     };
                     let divided = searcher.search_divided(&query, &options, cut).unwrap();
                     let what = || format!("{text}, divided, in {segments} segments");
@@ -148,7 +151,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                 }
             }
             let options = SearchOptions {
-                k: *random.pick(&[0, 1, 10, 10, 100]),
+                k: *random.pick(&[0, 0, 1, 10, 100]),
                 scorer,
                 count: random.one_in(2),
                 exhaustive: random.one_in(6),
