@@ -138,8 +138,8 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                     let options = SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check_result(&found, &all, &options, || format!("{text} in {segments} segments"));
-                    // The number of places where a search can be divided depends on the kept sets of prefixes,
-                    // and so on the other thread; the queries that follow must not.
+                    // The sets of prefixes that are kept decide where a search can be divided, so the other
+                    // thread does. The queries that follow must not depend on it.
                     let mut places = Random::new(random.next());
                     let often = *random.pick(&[2, 5, 50]);
                     let cut = |rest: Range<u32>| {

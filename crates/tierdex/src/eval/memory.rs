@@ -165,8 +165,7 @@ impl SegmentMemory {
         // One more, to read skip records.
         need.read_buffers += need.read_buffers.min(1);
         let look_ups = count_look_up_lists(strategy).min(LIST_BUFFERS_MAX + 1) * LOOK_UP_BYTES;
-        need.bytes +=
-            need.expansion + (look_ups + scratch_bytes(strategy, view, plan.options.exhaustive)) as u64;
+        need.bytes += need.expansion + (look_ups + scratch_bytes(strategy, view)) as u64;
         need
     }
 

@@ -15,7 +15,7 @@ impl Strategy {
     /// complement of a negative number.
     pub fn find_matches(&self, root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
         search.counts_matches = self.counts_matches;
-        search.proposes_blocks = self.proposes_blocks;
+        search.sums_windows = self.sums_windows;
         let found = self.run_algorithm(root, search)?;
         if self.offers_zero_scores && search.may_enter(0, 0) {
             offer_zero_scores(root, search)?;

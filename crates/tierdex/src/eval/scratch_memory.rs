@@ -8,7 +8,7 @@
 use super::nodes::any_of::{is_sparse, merged_candidates_max};
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
-use super::strategy::{Strategy, StrategyKind, has_positive_scores};
+use super::strategy::{Strategy, StrategyKind};
 use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{limits::BLOCK, query::Clauses, query::plan_node::PlanNode};
 use std::ops::Add;
@@ -58,6 +58,11 @@ impl ScratchUse {
         }
     }
 
+    /// The same buffers, if the batches are as long as a window.
+    fn in_window(self) -> ScratchUse {
+        ScratchUse { batches: 0, blocks: self.blocks + self.batches * WINDOW_DOCS / BLOCK, ..self }
+    }
+
     /// Bytes, for windows and bitsets of `range` documents and batches of `batch` candidates.
     fn bytes(self, range: usize, batch: usize) -> usize {
         let ScratchUse { windows, bits, counters, batches, blocks } = self;
@@ -100,26 +105,19 @@ fn mark_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
     }
 }
 
-/// `prunes`: matches without a score may be left out.
-fn add_use(node: &PlanNode, prunes: bool) -> ScratchUse {
+fn add_use(node: &PlanNode) -> ScratchUse {
     match node {
-        PlanNode::Phrase { .. } => ScratchUse::BLOCK,
-        PlanNode::Prefix { weight, .. } | PlanNode::All { weight } if *weight > 0.0 => ScratchUse::bits(1),
-        PlanNode::Group(group) => add_group_use(group, prunes),
-        _ => ScratchUse::NONE,
+        PlanNode::Term { .. } => ScratchUse::NONE,
+        PlanNode::Group(group) => add_group_use(group),
+        node => ScratchUse::BATCH.and(collect_use(node)).in_window(),
     }
 }
 
-fn add_group_use(group: &Clauses<PlanNode>, prunes: bool) -> ScratchUse {
-    let added = max_use(group.all(), |node| add_use(node, prunes));
-    let collected = ScratchUse::BATCH.and(collect_group_use(group));
-    match group.minimum {
-        _ if group.only_clause().is_some() => added,
-        0 if prunes => collected,
-        0 => ScratchUse::WINDOW.and(mark_group_use(group).or(ScratchUse::bits(2).and(added))),
-        1 => added,
-        _ => collected,
+fn add_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
+    if group.minimum == 1 || group.only_clause().is_some() {
+        return max_use(group.all(), add_use);
     }
+    ScratchUse::BATCH.and(collect_group_use(group)).in_window()
 }
 
 fn collect_use(node: &PlanNode) -> ScratchUse {
@@ -141,8 +139,7 @@ fn collect_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
         let lead = if group.filter.is_empty() { ScratchUse::NONE } else { unscored };
         return lead.or(max_use(&group.must, collect_use)).or(refine_clauses_use(group));
     }
-    let prunes = group.should.iter().all(has_positive_scores);
-    let summed = ScratchUse::WINDOW.and(max_use(&group.should, |node| add_use(node, prunes)));
+    let summed = ScratchUse::WINDOW.and(max_use(&group.should, add_use));
     let looked_up = max_use(&group.should, |node| collect_use(node).or(copy_use(node)));
     let counted = if group.minimum == 1 { ScratchUse::NONE } else { keep_matches_use(group) };
     summed.or(looked_up).or(counted)
@@ -167,8 +164,9 @@ fn refine_use(node: &PlanNode) -> ScratchUse {
     match node {
         PlanNode::Phrase { .. } => ScratchUse::BATCH.and(ScratchUse::BLOCK),
         PlanNode::Group(group) if group.minimum == 0 => refine_clauses_use(group),
-        PlanNode::Group(group) => keep_matches_use(group)
-            .or(ScratchUse::WINDOW.and(max_use(&group.should, |node| add_use(node, true)))),
+        PlanNode::Group(group) => {
+            keep_matches_use(group).or(ScratchUse::WINDOW.and(max_use(&group.should, add_use)))
+        }
         _ => ScratchUse::NONE,
     }
 }
@@ -183,7 +181,7 @@ fn copy_use(node: &PlanNode) -> ScratchUse {
 }
 
 /// Maximum bytes of the scratch buffers that a strategy takes at the same time.
-pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhaustive: bool) -> usize {
+pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>) -> usize {
     let clauses = &strategy.clauses;
     let window = WINDOW_DOCS.min(view.segment.documents() as usize);
     let refiners = max_use(clauses.all(), refine_use);
@@ -210,15 +208,13 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>, exhausti
             let ahead = blocks.next_power_of_two() as usize * size_of::<(u32, u32)>();
             ScratchUse::BATCH.and(refiners).bytes(window, BLOCK) + ahead
         }
-        StrategyKind::Windows if (strategy.counts_matches || exhaustive) && !strategy.proposes_blocks => {
-            ScratchUse::WINDOW.and(add_group_use(clauses, false)).bytes(window, WINDOW_DOCS)
+        StrategyKind::Windows if strategy.sums_windows => {
+            ScratchUse::WINDOW.and(add_group_use(clauses)).bytes(window, WINDOW_DOCS)
         }
         StrategyKind::Windows => ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, WINDOW_DOCS),
         StrategyKind::CountBits => {
             let range = COUNTED_DOCS.min(view.segment.documents() as usize);
-            // The bitset of a range is at first empty: a conjunction marks its matches there.
-            let own = usize::from(clauses.minimum > 0 || clauses.only_clause().is_some());
-            ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, WINDOW_DOCS)
+            ScratchUse::bits(1).and(mark_group_use(clauses)).bytes(range, WINDOW_DOCS)
         }
     };
     used.max(zeros) + CANDIDATE_BYTES * merged_candidates(view, clauses)

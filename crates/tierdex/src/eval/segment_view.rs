@@ -41,19 +41,18 @@ impl<'a> SegmentView<'a> {
     /// The clauses of a conjunction in the order in which they refine candidates: required clauses and
     /// filters, the cheapest first, exclusions, optional clauses.
     pub(super) fn refining_clauses<'g>(self, group: &'g Clauses<PlanNode>) -> Vec<(&'g PlanNode, Refine)> {
-        let with = |nodes: &'g [PlanNode], how| nodes.iter().map(move |node| (node, how));
-        let required = with(&group.must, Refine::Require).chain(with(&group.filter, Refine::Filter));
-        let mut clauses: Vec<_> = required.collect();
+        let mut clauses: Vec<_> = required_clauses(group).collect();
         clauses.sort_by_key(|(node, how)| self.candidates_cost(node, *how));
-        clauses.extend(with(&group.must_not, Refine::Exclude));
-        clauses.extend(with(&group.should, Refine::Optional));
+        clauses.extend(with_role(&group.must_not, Refine::Exclude));
+        clauses.extend(with_role(&group.should, Refine::Optional));
         clauses
     }
 
-    /// The clause that proposes the candidates of a conjunction; `None` for a disjunction.
+    /// The clause that proposes the candidates of a conjunction, the first of
+    /// [`SegmentView::refining_clauses`]; `None` for a disjunction.
     pub(super) fn lead(self, group: &Clauses<PlanNode>) -> Option<&PlanNode> {
-        let first = self.refining_clauses(group).into_iter().next();
-        first.filter(|(_, how)| *how != Refine::Optional).map(|(node, _)| node)
+        let cheapest = required_clauses(group).min_by_key(|(node, how)| self.candidates_cost(node, *how));
+        cheapest.map(|(node, _)| node)
     }
 
     /// Whether all matches of a group are to be found by blocks of the lists that propose candidates, not by
@@ -106,4 +105,12 @@ impl<'a> SegmentView<'a> {
             PlanNode::Nothing => 0,
         }
     }
+}
+
+fn required_clauses(group: &Clauses<PlanNode>) -> impl Iterator<Item = (&PlanNode, Refine)> {
+    with_role(&group.must, Refine::Require).chain(with_role(&group.filter, Refine::Filter))
+}
+
+fn with_role(nodes: &[PlanNode], how: Refine) -> impl Iterator<Item = (&PlanNode, Refine)> {
+    nodes.iter().map(move |node| (node, how))
 }

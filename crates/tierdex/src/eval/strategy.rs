@@ -81,8 +81,8 @@ pub struct Strategy {
     pub dictionary_count: Option<u64>,
     /// Whether the algorithm has to visit every match to count it: nothing is pruned.
     pub(super) counts_matches: bool,
-    /// Whether all matches are found by blocks of lists, not by windows.
-    pub(super) proposes_blocks: bool,
+    /// Whether all matches are scored in windows, not found by blocks of lists.
+    pub(super) sums_windows: bool,
     /// Expected number of candidates until `k` of them pass filters and exclusions. Only
     /// [`StrategyKind::ImpactOrdered`] uses it.
     pub(super) expected_candidates: f64,
@@ -163,7 +163,7 @@ impl StrategyChooser<'_> {
             }
             _ => self.choose_by_lead(clauses),
         };
-        strategy.proposes_blocks = self.view.proposes_blocks(clauses);
+        strategy.sums_windows = !prunes && !self.view.proposes_blocks(clauses);
         strategy
     }
 

@@ -2,8 +2,8 @@
 //! clauses add to the score. The methods without a comment are those of [`Node`] with the same name.
 
 use crate::eval::nodes::node::{AllOf, RefiningClause};
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
-use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, Scratch};
+use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS};
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
 
 impl<'a> RefiningClause<'a> {
@@ -91,19 +91,13 @@ impl<'a> AllOf<'a> {
     }
 
     pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
-        self.required().fold(from, |from, clause| match from {
-            NO_DOCUMENT => NO_DOCUMENT,
-            from => clause.node.next_lower_bound(from),
-        })
+        self.required().fold(from, |from, clause| clause.node.next_lower_bound(from))
     }
 
     /// Lower bound, at least `from`, of the first document from `from` on that passes the filters.
     pub(crate) fn next_passing_filters(&mut self, from: u32) -> u32 {
         let filters = self.clauses.iter_mut().filter(|clause| clause.how == Refine::Filter);
-        filters.fold(from, |from, clause| match from {
-            NO_DOCUMENT => NO_DOCUMENT,
-            from => clause.node.next_lower_bound(from),
-        })
+        filters.fold(from, |from, clause| clause.node.next_lower_bound(from))
     }
 
     pub(crate) fn max_score(&mut self, range: DocRange) -> Result<Option<u32>> {
@@ -182,19 +176,13 @@ impl<'a> AllOf<'a> {
         if !is_dense && self.clauses[0].node.is_led_by_list() {
             return self.mark_candidates(bits, scratch);
         }
-        let mut other = scratch.take_bits();
-        if bits.is_unused() {
-            self.clauses[0].node.mark_matches(bits, scratch)?;
-            self.restrict_bits(1, bits, &mut other, scratch)?;
-        } else {
-            let mut mine = scratch.take_bits();
-            mine.restart(bits.range());
-            self.clauses[0].node.mark_matches(&mut mine, scratch)?;
-            self.restrict_bits(1, &mut mine, &mut other, scratch)?;
-            bits.union(&mut mine);
-            scratch.give_bits(mine);
-        }
+        let [mut mine, mut other] = [scratch.take_bits(), scratch.take_bits()];
+        mine.restart(range);
+        self.clauses[0].node.mark_matches(&mut mine, scratch)?;
+        self.restrict_bits(&mut mine, &mut other, scratch)?;
+        bits.union(&mut mine);
         scratch.give_bits(other);
+        scratch.give_bits(mine);
         Ok(())
     }
 
@@ -214,16 +202,10 @@ impl<'a> AllOf<'a> {
         Ok(())
     }
 
-    /// Restricts `mine` to the documents that match the required clauses and filters from number `from` on,
-    /// and no exclusion. `other` is a bitset for reuse.
-    pub(crate) fn restrict_bits(
-        &mut self,
-        from: usize,
-        mine: &mut Bits,
-        other: &mut Bits,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        for RefiningClause { node, how, .. } in &mut self.clauses[from..] {
+    /// Restricts `mine` to the documents that match the required clauses and filters after the lead, and no
+    /// exclusion. `other` is a bitset for reuse.
+    fn restrict_bits(&mut self, mine: &mut Bits, other: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        for RefiningClause { node, how, .. } in &mut self.clauses[1..] {
             let count = mine.count_up_to(BLOCK);
             if count == 0 || *how == Refine::Optional {
                 break;
@@ -275,46 +257,6 @@ impl<'a> AllOf<'a> {
             let how = if *how == Refine::Filter { Refine::Filter } else { Refine::Exclude };
             node.refine_batch(batch, Refinement::all(how), scratch)?;
         }
-        Ok(())
-    }
-
-    pub(crate) fn add_scores(
-        &mut self,
-        window: &mut ScoreWindow,
-        min_score: u32,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let range = window.range();
-        if min_score > 0 {
-            let mut batch = scratch.take_batch(WINDOW_DOCS);
-            self.collect(range, range.last + 1, min_score, &mut batch, scratch)?;
-            window.add_matches(&batch);
-            scratch.give_batch(batch);
-            return Ok(());
-        }
-        let [mut mine, mut other] = [scratch.take_bits(), scratch.take_bits()];
-        let mut sums = scratch.take_window();
-        mine.restart(range);
-        sums.restart(range);
-        let lead = &mut self.clauses[0];
-        if lead.how == Refine::Require {
-            lead.node.add_scores(&mut sums, 0, scratch)?;
-            mine.union(sums.collect_matches());
-        } else {
-            lead.node.mark_matches(&mut mine, scratch)?;
-        }
-        self.restrict_bits(1, &mut mine, &mut other, scratch)?;
-        if !mine.is_empty() {
-            for clause in self.clauses[1..].iter_mut().filter(|clause| clause.how.is_scored()) {
-                clause.node.add_scores(&mut sums, 0, scratch)?;
-            }
-            sums.intersect(&mut mine);
-            sums.unscored.union(&mut mine);
-            window.add_window(&mut sums);
-        }
-        scratch.give_window(sums);
-        scratch.give_bits(other);
-        scratch.give_bits(mine);
         Ok(())
     }
 

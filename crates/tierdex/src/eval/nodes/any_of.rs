@@ -85,7 +85,6 @@ impl<'a> AnyOf<'a> {
             bounded: None,
             matching: 0,
             merged_docs: u32::MAX,
-            ranked_before: Vec::new(),
             sparse_count: nodes.partition_point(|node| is_sparse(node.cost(), documents)),
             nodes,
             minimum,
@@ -240,14 +239,10 @@ impl<'a> AnyOf<'a> {
         if let [only] = essential {
             self.nodes[only.number].collect(range, range.last + 1, own_min(only), batch, scratch)?;
         } else if range.fits_window() {
-            let mut window = scratch.take_window();
-            window.restart(range);
-            for ranked in essential {
-                let own_min = own_min(ranked).max(self.min_score());
-                self.nodes[ranked.number].add_scores(&mut window, own_min, scratch)?;
-            }
-            self.drain_window(&mut window, min_score.saturating_sub(others_max), batch);
-            scratch.give_window(window);
+            let at_least = self.min_score();
+            let own_min = |ranked: &RankedNode| own_min(ranked).max(at_least);
+            let window = self.sum_from(self.non_essential, range, own_min, scratch)?;
+            self.drain_window(window, min_score.saturating_sub(others_max), batch, scratch);
         } else {
             let buffers = take_merged(&self.nodes[..self.sparse_count], scratch);
             merge_each(essential, buffers, batch, scratch, |ranked, part, scratch| {
@@ -305,8 +300,6 @@ impl<'a> AnyOf<'a> {
             return Ok(range);
         }
         let longer = DocRange { last, ..range };
-        let matching = self.matching;
-        self.ranked_before.clone_from(&self.ranked);
         self.bound_nodes(longer)?;
         let (others, essential) = self.ranked.split_at_mut(self.non_essential);
         for half in [others, essential] {
@@ -318,8 +311,7 @@ impl<'a> AnyOf<'a> {
         }
         // The next range is tried with half of the documents.
         self.merged_docs = (last - range.first) / 4;
-        std::mem::swap(&mut self.ranked, &mut self.ranked_before);
-        (self.bounded, self.matching) = (Some(range), matching);
+        self.rank(range, min_score)?;
         Ok(range)
     }
 
@@ -335,15 +327,27 @@ impl<'a> AnyOf<'a> {
         if self.counts_first {
             return self.score_matches(range, min_score, batch, scratch);
         }
+        let own_min = self.min_score();
+        let window = self.sum_from(0, range, |_| own_min, scratch)?;
+        self.drain_window(window, min_score, batch, scratch);
+        Ok(())
+    }
+
+    /// A window with the sums of the alternatives from this position of the order on. Matches of one that
+    /// score less than its `own_min` may be missing.
+    fn sum_from(
+        &mut self,
+        position: usize,
+        range: DocRange,
+        own_min: impl Fn(&RankedNode) -> u32,
+        scratch: &mut Scratch,
+    ) -> Result<Box<ScoreWindow>> {
         let mut window = scratch.take_window();
         window.restart(range);
-        let own_min = self.min_score();
-        for node in &mut self.nodes {
-            node.add_scores(&mut window, own_min, scratch)?;
+        for ranked in &self.ranked[position..] {
+            self.nodes[ranked.number].add_scores(&mut window, own_min(ranked), scratch)?;
         }
-        self.drain_window(&mut window, min_score, batch);
-        scratch.give_window(window);
-        Ok(())
+        Ok(window)
     }
 
     /// Fills the batch with the matches of a range, found with bitsets, whose scores reach `min_score`.
@@ -359,18 +363,25 @@ impl<'a> AnyOf<'a> {
         self.mark_matches(&mut bits, scratch)?;
         batch.extend_unscored(bits.documents());
         scratch.give_bits(bits);
-        let optional = Refinement { min_score, ..Refinement::all(Refine::Optional) };
+        self.score_candidates(batch, Refinement { min_score, ..Refinement::all(Refine::Require) }, scratch)
+    }
+
+    /// Scores the candidates, and keeps those that may reach the threshold. They all match; or every match
+    /// scores more than 0 and [`AnyOf::is_summing_cheaper`]: then those that do not match are dropped.
+    fn score_candidates(
+        &mut self,
+        batch: &mut CandidateBatch,
+        refinement: Refinement,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Some(range) = batch.range() else { return Ok(()) };
         if !(self.has_positive_scores && self.is_summing_cheaper(batch, range)) {
-            return self.add_found(batch, optional, scratch);
+            return self.add_found(batch, refinement, scratch);
         }
-        let mut window = scratch.take_window();
-        window.restart(range);
-        for node in &mut self.nodes {
-            node.add_scores(&mut window, 1, scratch)?;
-        }
-        window.require_sums(batch, 0);
+        let mut window = self.sum_from(0, range, |_| 1, scratch)?;
+        window.require_sums(batch, refinement.included_bound);
         scratch.give_window(window);
-        batch.retain_at_least(min_score);
+        batch.retain_at_least(refinement.min_score);
         Ok(())
     }
 
@@ -379,14 +390,22 @@ impl<'a> AnyOf<'a> {
         u32::from(self.has_positive_scores)
     }
 
-    /// Moves the documents of a window whose sums reach `min_score` to the batch.
-    fn drain_window(&self, window: &mut ScoreWindow, min_score: u32, batch: &mut CandidateBatch) {
+    /// Moves the documents of a window whose sums reach `min_score` to the batch. The window goes back to
+    /// `scratch`.
+    fn drain_window(
+        &self,
+        mut window: Box<ScoreWindow>,
+        min_score: u32,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) {
         if self.has_positive_scores || min_score > 0 {
             let survivors = window.drain_at_least(min_score);
             batch.push_all(survivors.values(), survivors.sums());
         } else {
             window.drain(batch);
         }
+        scratch.give_window(window);
     }
 
     /// Keeps the candidates that match.
@@ -479,24 +498,16 @@ impl<'a> AnyOf<'a> {
         Ok(())
     }
 
+    /// [`Node::add_scores`] for a minimum of 1.
     pub(crate) fn add_scores(
         &mut self,
         window: &mut ScoreWindow,
         min_score: u32,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if self.minimum == 1 {
-            // A document that reaches the threshold may reach it by several alternatives together.
-            let own_min = min_score.min(self.min_score());
-            return self.nodes.iter_mut().try_for_each(|node| node.add_scores(window, own_min, scratch));
-        }
-        let range = window.range();
-        let mut batch = scratch.take_batch(WINDOW_DOCS);
-        self.propose(range, range.last + 1, min_score, &mut batch, scratch)?;
-        self.complete(&mut batch, min_score, scratch)?;
-        window.add_matches(&batch);
-        scratch.give_batch(batch);
-        Ok(())
+        // A document that reaches the threshold may reach it by several alternatives together.
+        let own_min = min_score.min(self.min_score());
+        self.nodes.iter_mut().try_for_each(|node| node.add_scores(window, own_min, scratch))
     }
 
     /// Drops the candidates that match one of the alternatives, or adds the scores of those that match. Only
@@ -520,30 +531,19 @@ impl<'a> AnyOf<'a> {
         refinement: Refinement,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let Refinement { included_bound, min_score, .. } = refinement;
         let Some(range) = batch.range() else { return Ok(()) };
         if !self.has_positive_scores || self.minimum > 1 {
             self.keep_matches(batch, scratch)?;
-            return self.add_found(batch, refinement, scratch);
-        }
-        if self.is_summing_cheaper(batch, range) {
-            let mut window = scratch.take_window();
-            window.restart(range);
-            for node in &mut self.nodes {
-                node.add_scores(&mut window, 1, scratch)?;
-            }
-            window.require_sums(batch, included_bound);
-            scratch.give_window(window);
-            batch.retain_at_least(min_score);
+        } else if !self.is_summing_cheaper(batch, range) {
+            // A candidate that matches no alternative has the score without their upper bound in the end.
+            let mut before = scratch.take_batch(batch.len());
+            before.push_all(&batch.documents, &batch.scores);
+            self.add_found(batch, refinement, scratch)?;
+            batch.retain_above(&before, refinement.included_bound);
+            scratch.give_batch(before);
             return Ok(());
         }
-        // A candidate that matches no alternative has the score without their upper bound in the end.
-        let mut before = scratch.take_batch(batch.len());
-        before.push_all(&batch.documents, &batch.scores);
-        self.add_found(batch, refinement, scratch)?;
-        batch.retain_above(&before, included_bound);
-        scratch.give_batch(before);
-        Ok(())
+        self.score_candidates(batch, refinement, scratch)
     }
 
     /// Adds the scores of the alternatives to the candidates, in place of their upper bound, and drops

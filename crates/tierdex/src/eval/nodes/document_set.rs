@@ -2,9 +2,7 @@
 //! with a prefix.
 
 use crate::eval::nodes::PrefixSet;
-use crate::eval::state::{
-    Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, positions_within,
-};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, positions_within};
 use crate::{Result, cursor::NO_DOCUMENT};
 
 /// A set of documents of a segment.
@@ -19,7 +17,7 @@ pub enum DocumentSet<'a> {
 /// A set as a node: each of its documents has the same score.
 pub struct SetNode<'a> {
     documents: DocumentSet<'a>,
-    score: u32,
+    pub(crate) score: u32,
     pub(crate) cost: u64,
 }
 
@@ -44,25 +42,6 @@ impl<'a> SetNode<'a> {
         (self.next_lower_bound(range.first) <= range.last).then_some(self.score)
     }
 
-    pub(crate) fn collect(
-        &mut self,
-        range: DocRange,
-        min_score: u32,
-        batch: &mut CandidateBatch,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        if self.score < min_score {
-            return Ok(());
-        }
-        let mut bits = scratch.take_bits();
-        bits.restart(range);
-        self.mark_matches(&mut bits)?;
-        batch.extend_unscored(bits.documents());
-        batch.raise_scores(self.score);
-        scratch.give_bits(bits);
-        Ok(())
-    }
-
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits) -> Result<()> {
         match &mut self.documents {
             DocumentSet::All(_) => bits.add_all(),
@@ -72,18 +51,6 @@ impl<'a> SetNode<'a> {
                 bits.add_bytes(0, set.bits());
             }
         }
-        Ok(())
-    }
-
-    pub(crate) fn add_scores(&mut self, window: &mut ScoreWindow, spare: &mut Bits) -> Result<()> {
-        if self.score == 0 {
-            return self.mark_matches(&mut window.unscored);
-        }
-        let (range, first, score) = (window.range(), window.origin(), self.score);
-        spare.restart(range);
-        self.mark_matches(spare)?;
-        let sums = window.sums();
-        spare.documents().for_each(|document| sums[(document - first) as usize] += score);
         Ok(())
     }
 

@@ -60,8 +60,6 @@ pub struct AnyOf<'a> {
     pub(super) bounded: Option<DocRange>,
     /// Number of alternatives that have a document in this range.
     pub(super) matching: usize,
-    /// A copy of `ranked`, while a longer range is considered.
-    pub(super) ranked_before: Vec<RankedNode>,
     /// Number of non-essential alternatives, in which the candidates proposed last are still to be looked up.
     pub(super) non_essential: usize,
     /// Whether matches are counted before they are scored: the threshold excludes less than the minimum.
@@ -71,7 +69,6 @@ pub struct AnyOf<'a> {
 }
 
 /// An alternative, by its max score in a range of documents.
-#[derive(Clone, Copy)]
 pub(super) struct RankedNode {
     /// Index in the alternatives.
     pub(super) number: usize,
@@ -224,7 +221,12 @@ impl<'a> Node<'a> {
         match self {
             Node::Term(term) => term.collect(range, min_score, batch)?,
             Node::Phrase(phrase) => phrase.collect(range, min_score, batch, scratch)?,
-            Node::Set(set) => set.collect(range, min_score, batch, scratch)?,
+            Node::Set(set) if set.score < min_score => {}
+            Node::Set(SetNode { score, .. }) => {
+                let score = *score;
+                self.collect_unscored(range, batch, scratch)?;
+                batch.raise_scores(score);
+            }
             Node::AllOf(all) => return all.collect(range, end, min_score, batch, scratch),
             Node::AnyOf(any) => return any.propose(range, end, min_score, batch, scratch),
         }
@@ -285,17 +287,17 @@ impl<'a> Node<'a> {
         scratch: &mut Scratch,
     ) -> Result<()> {
         match self {
-            Node::Term(term) => term.add_scores(window),
-            Node::Phrase(phrase) => phrase.add_scores(window, min_score, scratch),
-            Node::Set(set) => {
-                let mut spare = scratch.take_bits();
-                set.add_scores(window, &mut spare)?;
-                scratch.give_bits(spare);
-                Ok(())
-            }
-            Node::AllOf(all) => all.add_scores(window, min_score, scratch),
-            Node::AnyOf(any) => any.add_scores(window, min_score, scratch),
+            Node::Term(term) => return term.add_scores(window),
+            Node::Set(set) if set.score == 0 => return set.mark_matches(&mut window.unscored),
+            Node::AnyOf(any) if any.minimum == 1 => return any.add_scores(window, min_score, scratch),
+            _ => {}
         }
+        let range = window.range();
+        let mut batch = scratch.take_batch(WINDOW_DOCS);
+        self.collect(range, range.last + 1, min_score, &mut batch, scratch)?;
+        window.add_matches(&batch);
+        scratch.give_batch(batch);
+        Ok(())
     }
 
     /// Looks up the candidates of `batch` in this clause, then drops or scores them ([`Refinement`]).

@@ -11,12 +11,10 @@
 //! frequency, which is computed last ([`Alignments`]), one candidate at a time. It is not computed for two
 //! different terms without a score: they match in all of these candidates.
 
-use crate::cursor::{NO_DOCUMENT, POSITIONS_BYTES, PositionsReader};
+use crate::cursor::{POSITIONS_BYTES, PositionsReader};
 use crate::eval::nodes::occurrences::{OCCURRENCES_BYTES, Occurrences, PhraseTerm, ReadPosition};
 use crate::eval::nodes::{Alignments, Term};
-use crate::eval::state::{
-    Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, positions_within,
-};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, Scratch, positions_within};
 use crate::segment::read::{BlockSource, FieldReader, Norms};
 use crate::{Result, eval::tuning::PHRASE_TERMS_LOOKED_UP_FIRST, limits::BLOCK, rank::TermScorer};
 use tierdex_codec::MARGIN_MAX;
@@ -87,10 +85,7 @@ impl<'a> Phrase<'a> {
     }
 
     pub(crate) fn next_lower_bound(&mut self, from: u32) -> u32 {
-        self.terms.iter_mut().fold(from, |from, term| match from {
-            NO_DOCUMENT => NO_DOCUMENT,
-            from => term.term.next_lower_bound(from),
-        })
+        self.terms.iter_mut().fold(from, |from, term| term.term.next_lower_bound(from))
     }
 
     /// A phrase is at most as frequent as each of its terms, so its share is at most the smallest of theirs.
@@ -106,17 +101,6 @@ impl<'a> Phrase<'a> {
     pub(crate) fn mark_matches(&mut self, bits: &mut Bits, scratch: &mut Scratch) -> Result<()> {
         let (range, filter) = (bits.range(), Refinement::all(Refine::Filter));
         self.for_each_match_batch(range, filter, scratch, |batch| bits.add(&batch.documents))
-    }
-
-    pub(crate) fn add_scores(
-        &mut self,
-        window: &mut ScoreWindow,
-        min_score: u32,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let (range, require) = (window.range(), Refinement { min_score, ..Refinement::all(Refine::Require) });
-        let add = |batch: &CandidateBatch| window.add(&batch.documents, &batch.scores);
-        self.for_each_match_batch(range, require, scratch, add)
     }
 
     pub(crate) fn collect(

@@ -13,7 +13,7 @@ pub(crate) use look_up::{BlockPostings, LookUpBounds};
 use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, ScoreWindow, Scratch, positions_within};
 use crate::eval::{nodes::ShareBounds, state::buffers::TermBuffers, tuning::ENTRIES_READ_MAX};
-use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use crate::{Result, bytes::ByteReader, query::plan_node::Leaf, rank::TermScorer};
@@ -202,10 +202,8 @@ impl<'a> Term<'a> {
             body(&self.blocks, 0, self.block_max_score(0));
             return Ok(());
         }
-        let Some(bounds) = self.bounds else {
-            return self.each_block_by_frequency(superblocks, min_score, body);
-        };
-        let units = bounds.min_units(self.scorer.min_share(min_score));
+        let min_units = |bounds: ShareBounds| bounds.min_units(self.scorer.min_share(min_score));
+        let units = self.bounds.map_or(0, min_units);
         if self.blocks.may_have_unread_entries() {
             self.read_entries_at_least(superblocks.clone(), units)?;
         }
@@ -215,13 +213,18 @@ impl<'a> Term<'a> {
                 continue;
             }
             // May be lower than the bound of one of its blocks, whose impacts are stored less exactly.
-            let superblock_bound =
-                if by_impacts { self.superblock_max_score(superblock, true)? } else { u32::MAX };
+            let superblock_bound = match self.bounds {
+                Some(_) if !by_impacts => u32::MAX,
+                _ => self.superblock_max_score(superblock, by_impacts)?,
+            };
             if superblock_bound < min_score {
                 continue;
             }
             for (block, stored) in list.block_max_shares(superblock).filter(|(_, stored)| *stored >= units) {
-                let mut bound = self.scorer.max_score(bounds.share(stored));
+                let mut bound = match self.bounds {
+                    Some(bounds) => self.scorer.max_score(bounds.share(stored)),
+                    None => self.block_max_score(block),
+                };
                 if by_impacts && bound >= min_score {
                     bound = bound.min(self.impacts_max(list.encoded_impacts(block)?)?).min(superblock_bound);
                 }
@@ -246,28 +249,6 @@ impl<'a> Term<'a> {
             }
         }
         self.blocks.read_entries(&read)
-    }
-
-    /// As [`Term::each_block_at_least`], if shares are frequencies.
-    fn each_block_by_frequency(
-        &self,
-        superblocks: &Range<usize>,
-        min_score: u32,
-        mut body: impl FnMut(&ScatteredBlocks<'_>, usize, u32),
-    ) -> Result<()> {
-        for superblock in superblocks.clone() {
-            if min_score > 1 && self.superblock_max_score(superblock, false)? < min_score {
-                continue;
-            }
-            let first = superblock * SUPERBLOCK;
-            for block in first..self.blocks.len().min(first + SUPERBLOCK) {
-                let bound = self.block_max_score(block);
-                if bound >= min_score {
-                    body(&self.blocks, block, bound);
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Upper bound of the scores of the list.

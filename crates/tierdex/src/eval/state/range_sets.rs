@@ -2,7 +2,7 @@
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
 use crate::eval::tuning::{MARKED_DISTANCE_MAX, WINDOW_DOCS};
-use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive};
+use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, mark_positive};
 
 /// A bitset of the documents of a range.
 #[derive(Default)]
@@ -14,8 +14,6 @@ pub struct Bits {
     /// later: stores of bytes do not depend on each other, unlike bit operations.
     marks: Vec<u8>,
     marked: bool,
-    /// Whether documents were added as bits.
-    used: bool,
 }
 
 /// Bytes of a bitset that are counted at a time, if the number is only compared with a limit.
@@ -32,7 +30,7 @@ impl Bits {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
         }
-        (self.range, self.used) = (range, false);
+        self.range = range;
         let len = self.len();
         self.bits.clear();
         // Exactly, since the memory of an evaluation is counted.
@@ -61,7 +59,6 @@ impl Bits {
         let first = self.origin();
         // Slices: the compiler would reload the pointer of the vector after each store.
         if !self.marked && (high - low) as usize > MARKED_DISTANCE_MAX * documents.len() {
-            self.used = true;
             let bits = self.bits.as_mut_slice();
             for document in documents {
                 bits[((document - first) / 8) as usize] |= 1 << ((document - first) % 8);
@@ -83,7 +80,6 @@ impl Bits {
             None => ((self.origin() - first) as usize / 8, 0),
         };
         let (Some(bytes), len) = (bytes.get(before..), self.len()) else { return };
-        self.used = true;
         if let Some(bits) = self.bits[..len].get_mut(from..) {
             bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
             // Clear the bits after the last document of the range.
@@ -94,7 +90,6 @@ impl Bits {
 
     /// Adds all documents of the range.
     pub(crate) fn add_all(&mut self) {
-        self.used = true;
         self.bits.fill(u8::MAX);
         if let Some(last) = self.bits.last_mut() {
             *last >>= 7 - (self.range.last - aligned_origin(self.range.first)) % 8;
@@ -103,7 +98,6 @@ impl Bits {
 
     /// Adds the documents whose sums, in the order of the range, are greater than 0.
     fn add_positive(&mut self, sums: &[u32]) {
-        self.used = true;
         mark_positive(sums, &mut self.bits[..sums.len().div_ceil(8)]);
     }
 
@@ -112,7 +106,6 @@ impl Bits {
         if std::mem::take(&mut self.marked) {
             let len = self.len();
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
-            self.used = true;
         }
         // Clear the bits before the first document of the range.
         self.bits[0] &= u8::MAX << (self.range.first - self.origin());
@@ -121,7 +114,6 @@ impl Bits {
 
     fn combine(&mut self, other: &mut Bits, operation: impl Fn(u8, u8) -> u8) {
         self.bytes();
-        self.used = true;
         let others = other.bytes();
         self.bits.iter_mut().zip(others).for_each(|(bits, other)| *bits = operation(*bits, *other));
     }
@@ -160,11 +152,6 @@ impl Bits {
 
     pub(crate) fn is_empty(&mut self) -> bool {
         self.count_up_to(0) == 0
-    }
-
-    /// Whether nothing was added since the last [`Bits::restart`].
-    pub(crate) fn is_unused(&self) -> bool {
-        !(self.used || self.marked)
     }
 
     /// Keeps the candidates that are in the set, of whose range they are.
@@ -321,16 +308,6 @@ impl ScoreWindow {
         }
     }
 
-    /// Adds the documents and sums of `other`, which has the same range.
-    pub(crate) fn add_window(&mut self, other: &mut ScoreWindow) {
-        self.unscored.union(&mut other.unscored);
-        if other.summed {
-            let others = other.sums.0[..].iter();
-            self.summed = true;
-            self.sums.0.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
-        }
-    }
-
     /// Adds the documents with sums greater than 0 to [`ScoreWindow::unscored`], which then has all matches.
     pub(crate) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
@@ -344,14 +321,6 @@ impl ScoreWindow {
     /// After [`ScoreWindow::collect_matches`]: all matches, and the sums.
     pub(crate) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
         (&mut self.unscored, &self.sums.0[..])
-    }
-
-    /// Keeps only the matches in `bits`, which has the same range.
-    pub(crate) fn intersect(&mut self, bits: &mut Bits) {
-        if self.summed {
-            keep_marked(self.of_range(), bits.bytes());
-        }
-        self.unscored.intersect(bits);
     }
 
     /// Keeps the candidates, which are in the range, whose sums are greater than 0. In their scores

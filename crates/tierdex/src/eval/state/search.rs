@@ -38,9 +38,8 @@ pub struct Search<'s> {
     pub(crate) options: EvaluationOptions,
     /// Whether every match is visited to be counted ([`Strategy`](crate::eval::Strategy)).
     pub(crate) counts_matches: bool,
-    /// Whether all matches are found by blocks of lists, not by windows
-    /// ([`Strategy`](crate::eval::Strategy)).
-    pub(crate) proposes_blocks: bool,
+    /// Whether all matches are scored in windows ([`Strategy`](crate::eval::Strategy)).
+    pub(crate) sums_windows: bool,
     pub(crate) scratch: &'s mut Scratch,
     pub(crate) collector: Collector<'s>,
     source: &'s dyn BlockSource,
@@ -68,7 +67,7 @@ impl<'s> Search<'s> {
             part,
             options: *options,
             counts_matches: false,
-            proposes_blocks: false,
+            sums_windows: false,
             scratch,
             collector,
             source,

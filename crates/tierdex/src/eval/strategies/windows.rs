@@ -9,7 +9,7 @@ use crate::{Result, cursor::NO_DOCUMENT, eval::nodes::Node, limits::BLOCK};
 /// matches if they are counted, else the number of documents evaluated.
 pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> Result<u64> {
     let visits_all = search.counts_matches || search.options.exhaustive;
-    let sums_windows = visits_all && !search.proposes_blocks;
+    let sums_windows = search.sums_windows;
     let mut window = sums_windows.then(|| search.scratch.take_window());
     let mut batch = search.scratch.take_batch(if sums_windows { 0 } else { WINDOW_DOCS });
     let mut evaluated = 0;

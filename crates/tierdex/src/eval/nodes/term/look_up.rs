@@ -305,11 +305,8 @@ impl Term<'_> {
             let (found, LookUpBuffers { shared, .. }) = self.buffers.found_and_look_up();
             self.blocks.intersect_block(block, &batch.documents[start..kept], shared)?;
             kept = batch.keep_offsets(start, start, shared.first());
-            let to = found.len..found.len + shared.first().len();
-            found.documents[to.clone()].copy_from_slice(&batch.documents[start..kept]);
-            found.blocks[to.clone()].fill(block as u32);
-            found.offsets[to.clone()].copy_from_slice(shared.second());
-            found.len = to.end;
+            found.documents[start..kept].copy_from_slice(&batch.documents[start..kept]);
+            found.add(block, 0, shared.second());
         }
         self.buffers.release_look_up();
         batch.truncate(kept);
