@@ -214,7 +214,9 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>) -> usize
         StrategyKind::Windows => ScratchUse::BATCH.and(collect_group_use(clauses)).bytes(window, WINDOW_DOCS),
         StrategyKind::CountBits => {
             let range = COUNTED_DOCS.min(view.segment.documents() as usize);
-            ScratchUse::bits(1).and(mark_group_use(clauses)).bytes(range, WINDOW_DOCS)
+            // The bitset of a range is at first empty: a conjunction marks its matches there.
+            let own = usize::from(clauses.minimum > 0 || clauses.only_clause().is_some());
+            ScratchUse::bits(own).and(mark_group_use(clauses)).bytes(range, WINDOW_DOCS)
         }
     };
     used.max(zeros) + CANDIDATE_BYTES * merged_candidates(view, clauses)

@@ -87,11 +87,11 @@ impl<'a> Binder<'a> {
                 // Without ranking, optional terms are not looked up.
                 let optional = *minimum == 0 && !(must.is_empty() && filter.is_empty());
                 let looks_up = self.ranks || !optional;
-                let kept = |query: &&Query| looks_up || !matches!(query, Query::Term { .. });
-                let (must, filter) = (self.bind_nodes(must)?, self.bind_nodes(filter)?);
-                let should = self.bind_nodes(should.iter().filter(kept))?;
+                let (must, filter) = (self.bind_nodes(must, |_| true)?, self.bind_nodes(filter, |_| true)?);
+                let is_bound = |query: &Query| looks_up || !matches!(query, Query::Term { .. });
+                let should = self.bind_nodes(should, is_bound)?;
                 let outer = std::mem::replace(&mut self.in_exclusion, true);
-                let must_not = self.bind_nodes(must_not)?;
+                let must_not = self.bind_nodes(must_not, |_| true)?;
                 self.in_exclusion = outer;
                 let minimum = *minimum as usize;
                 Ok(PlanNode::Group(Box::new(Clauses { must, filter, should, must_not, minimum })))
@@ -100,8 +100,12 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn bind_nodes<'q>(&mut self, queries: impl IntoIterator<Item = &'q Query>) -> Result<Vec<PlanNode>> {
-        queries.into_iter().map(|query| self.bind_node(query)).collect()
+    fn bind_nodes(&mut self, queries: &[Query], binds: impl Fn(&Query) -> bool) -> Result<Vec<PlanNode>> {
+        let mut nodes = Vec::with_capacity(queries.len());
+        for query in queries.iter().filter(|query| binds(query)) {
+            nodes.push(self.bind_node(query)?);
+        }
+        Ok(nodes)
     }
 
     fn bind_term(&mut self, field: usize, term: &str, boost: f64) -> Result<PlanNode> {

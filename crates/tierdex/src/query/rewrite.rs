@@ -195,7 +195,7 @@ impl<'a> PlanRewriter<'a> {
     /// Removes each of `clauses` that is equal to one of `others`, or to an earlier one of them, whose weight
     /// is increased by its own. Does nothing in a segment.
     fn merge_equal(self, others: &[PlanNode], clauses: &mut Vec<PlanNode>) {
-        if self.segment.is_some() {
+        if self.segment.is_some() || others.len() + clauses.len() < 2 {
             return;
         }
         let Some(firsts) = self.first_equal(others, clauses) else { return };

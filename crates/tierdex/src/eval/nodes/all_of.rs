@@ -176,12 +176,14 @@ impl<'a> AllOf<'a> {
         if !is_dense && self.clauses[0].node.is_led_by_list() {
             return self.mark_candidates(bits, scratch);
         }
-        let [mut mine, mut other] = [scratch.take_bits(), scratch.take_bits()];
+        if bits.is_unused() {
+            self.clauses[0].node.mark_matches(bits, scratch)?;
+            return self.restrict_bits(bits, scratch);
+        }
+        let mut mine = scratch.take_bits();
         mine.restart(range);
-        self.clauses[0].node.mark_matches(&mut mine, scratch)?;
-        self.restrict_bits(&mut mine, &mut other, scratch)?;
+        self.mark_matches(&mut mine, scratch)?;
         bits.union(&mut mine);
-        scratch.give_bits(other);
         scratch.give_bits(mine);
         Ok(())
     }
@@ -203,8 +205,9 @@ impl<'a> AllOf<'a> {
     }
 
     /// Restricts `mine` to the documents that match the required clauses and filters after the lead, and no
-    /// exclusion. `other` is a bitset for reuse.
-    fn restrict_bits(&mut self, mine: &mut Bits, other: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+    /// exclusion.
+    fn restrict_bits(&mut self, mine: &mut Bits, scratch: &mut Scratch) -> Result<()> {
+        let mut other = scratch.take_bits();
         for RefiningClause { node, how, .. } in &mut self.clauses[1..] {
             let count = mine.count_up_to(BLOCK);
             if count == 0 || *how == Refine::Optional {
@@ -222,9 +225,10 @@ impl<'a> AllOf<'a> {
                 continue;
             }
             other.restart(mine.range());
-            node.mark_matches(other, scratch)?;
-            if excludes { mine.subtract(other) } else { mine.intersect(other) }
+            node.mark_matches(&mut other, scratch)?;
+            if excludes { mine.subtract(&mut other) } else { mine.intersect(&mut other) }
         }
+        scratch.give_bits(other);
         Ok(())
     }
 

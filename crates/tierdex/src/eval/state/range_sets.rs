@@ -14,6 +14,8 @@ pub struct Bits {
     /// later: stores of bytes do not depend on each other, unlike bit operations.
     marks: Vec<u8>,
     marked: bool,
+    /// Whether documents were added as bits.
+    used: bool,
 }
 
 /// Bytes of a bitset that are counted at a time, if the number is only compared with a limit.
@@ -30,7 +32,7 @@ impl Bits {
         if std::mem::take(&mut self.marked) {
             self.marks.fill(0);
         }
-        self.range = range;
+        (self.range, self.used) = (range, false);
         let len = self.len();
         self.bits.clear();
         // Exactly, since the memory of an evaluation is counted.
@@ -59,6 +61,7 @@ impl Bits {
         let first = self.origin();
         // Slices: the compiler would reload the pointer of the vector after each store.
         if !self.marked && (high - low) as usize > MARKED_DISTANCE_MAX * documents.len() {
+            self.used = true;
             let bits = self.bits.as_mut_slice();
             for document in documents {
                 bits[((document - first) / 8) as usize] |= 1 << ((document - first) % 8);
@@ -80,6 +83,7 @@ impl Bits {
             None => ((self.origin() - first) as usize / 8, 0),
         };
         let (Some(bytes), len) = (bytes.get(before..), self.len()) else { return };
+        self.used = true;
         if let Some(bits) = self.bits[..len].get_mut(from..) {
             bits.iter_mut().zip(bytes).for_each(|(bits, bytes)| *bits |= bytes);
             // Clear the bits after the last document of the range.
@@ -90,6 +94,7 @@ impl Bits {
 
     /// Adds all documents of the range.
     pub(crate) fn add_all(&mut self) {
+        self.used = true;
         self.bits.fill(u8::MAX);
         if let Some(last) = self.bits.last_mut() {
             *last >>= 7 - (self.range.last - aligned_origin(self.range.first)) % 8;
@@ -98,6 +103,7 @@ impl Bits {
 
     /// Adds the documents whose sums, in the order of the range, are greater than 0.
     fn add_positive(&mut self, sums: &[u32]) {
+        self.used = true;
         mark_positive(sums, &mut self.bits[..sums.len().div_ceil(8)]);
     }
 
@@ -106,6 +112,7 @@ impl Bits {
         if std::mem::take(&mut self.marked) {
             let len = self.len();
             collect_bits(&mut self.marks[..8 * len], &mut self.bits);
+            self.used = true;
         }
         // Clear the bits before the first document of the range.
         self.bits[0] &= u8::MAX << (self.range.first - self.origin());
@@ -114,6 +121,7 @@ impl Bits {
 
     fn combine(&mut self, other: &mut Bits, operation: impl Fn(u8, u8) -> u8) {
         self.bytes();
+        self.used = true;
         let others = other.bytes();
         self.bits.iter_mut().zip(others).for_each(|(bits, other)| *bits = operation(*bits, *other));
     }
@@ -152,6 +160,11 @@ impl Bits {
 
     pub(crate) fn is_empty(&mut self) -> bool {
         self.count_up_to(0) == 0
+    }
+
+    /// Whether nothing was added since the last [`Bits::restart`].
+    pub(crate) fn is_unused(&self) -> bool {
+        !(self.used || self.marked)
     }
 
     /// Keeps the candidates that are in the set, of whose range they are.
