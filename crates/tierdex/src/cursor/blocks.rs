@@ -260,6 +260,12 @@ impl<'a> Blocks<'a> {
         Ok(list.prefetch(field.postings_file(), part, block, range))
     }
 
+    /// Byte range of the documents of a block; empty for an inline list.
+    pub(super) fn document_range(&mut self, block: usize) -> Result<Range<u64>> {
+        let Blocks::Listed(list) = self else { return Ok(0..0) };
+        list.range(ListPart::Docs, block)
+    }
+
     /// Prefetches documents and frequencies of a block. False if the source prefetches no more.
     pub(super) fn prefetch_both(&mut self, field: &FieldReader, block: usize) -> Result<bool> {
         if let Blocks::Listed(list) = self

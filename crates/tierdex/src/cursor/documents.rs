@@ -1,7 +1,7 @@
 //! Adds the documents of posting lists to a bitset, one list after the other.
 
-use super::blocks::Blocks;
-use crate::segment::read::{BlockSource, FieldReader, ListPart, SkipRecord};
+use super::{Lookahead, NO_DOCUMENT, blocks::Blocks};
+use crate::segment::read::{BlockSource, FieldReader, SkipRecord};
 use crate::{Result, limits::BLOCK};
 use std::ops::{Range, RangeInclusive};
 
@@ -18,15 +18,6 @@ impl<'a> DocumentsReader<'a> {
         DocumentsReader { field, source, decoded: Box::new([0; BLOCK]) }
     }
 
-    /// Prefetches the blocks that [`DocumentsReader::add_documents`] reads for this range. False if the
-    /// source prefetches no more.
-    pub fn prefetch(&self, record: SkipRecord<'_>, range: RangeInclusive<u32>) -> Result<bool> {
-        let mut blocks = Blocks::in_any_order(record, self.source);
-        let mut overlapping = overlapping_blocks(&blocks, range);
-        overlapping
-            .try_fold(true, |all, block| Ok(all && blocks.prefetch(self.field, ListPart::Docs, block)?))
-    }
-
     /// Appends the documents of a list to `documents`.
     pub fn append_documents(&mut self, record: SkipRecord<'_>, documents: &mut Vec<u32>) -> Result<()> {
         let mut blocks = Blocks::in_any_order(record, self.source);
@@ -37,16 +28,48 @@ impl<'a> DocumentsReader<'a> {
         Ok(())
     }
 
-    /// Adds the documents of the blocks that overlap a range to `bits`: document `i` is bit `i mod 8` of byte
-    /// `i div 8`. `bits` has a bit for each document of the field.
-    pub fn add_documents(
+    /// Adds the documents of a list to `bits`: document `i` is bit `i mod 8` of byte `i div 8`. `bits` has a
+    /// bit for each document of the field.
+    pub fn add_documents(&mut self, record: SkipRecord<'_>, bits: &mut [u8]) -> Result<()> {
+        self.add_blocks(record, 0..=NO_DOCUMENT, bits, || {})
+    }
+
+    /// As [`DocumentsReader::add_documents`] for each of the lists that `records` returns, only the blocks that
+    /// overlap a range. Blocks are prefetched, across lists too.
+    pub fn add_lists<'r, I: Iterator<Item = Result<SkipRecord<'r>>>>(
+        &mut self,
+        records: impl Fn() -> I,
+        range: RangeInclusive<u32>,
+        bits: &mut [u8],
+    ) -> Result<()>
+    where
+        'a: 'r,
+    {
+        let source = self.source;
+        // A record that is damaged is an error of the pass itself.
+        let ranges = records().flatten().flat_map(|record| {
+            let mut blocks = Blocks::in_any_order(record, source);
+            let overlapping = overlapping_blocks(&blocks, range.clone());
+            overlapping.map(move |block| blocks.document_range(block).unwrap_or_default())
+        });
+        let mut ahead = Lookahead::new(source, self.field.postings_file(), ranges);
+        for record in records() {
+            source.checkpoint(0..0)?;
+            self.add_blocks(record?, range.clone(), bits, || ahead.before_read())?;
+        }
+        Ok(())
+    }
+
+    fn add_blocks(
         &mut self,
         record: SkipRecord<'_>,
         range: RangeInclusive<u32>,
         bits: &mut [u8],
+        mut before_block: impl FnMut(),
     ) -> Result<()> {
         let mut blocks = Blocks::in_any_order(record, self.source);
         for block in overlapping_blocks(&blocks, range) {
+            before_block();
             if let Some(bitmap) = blocks.bitmap(self.field, block)? {
                 let of_block = bits[bitmap.first() as usize / 8..].iter_mut().zip(bitmap.bits());
                 of_block.for_each(|(bits, others)| *bits |= others);

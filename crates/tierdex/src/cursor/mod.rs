@@ -8,6 +8,7 @@
 mod blocks;
 mod documents;
 mod error;
+mod lookahead;
 mod positions;
 mod postings;
 mod scattered;
@@ -17,6 +18,7 @@ mod verify;
 
 pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES};
 pub use documents::DocumentsReader;
+pub use lookahead::Lookahead;
 pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, POSITIONS_READ_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use scattered::{DecodedBlock, ScatteredBlocks};

@@ -6,7 +6,9 @@
 //! and for frequencies. Read buffers of files ([`SearchPlan::working_memory`]) divide what an allowance
 //! leaves; those of a page cache ([`SearchPlan::paged_memory`]) hold one block.
 
-use crate::cursor::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES};
+use crate::cursor::{
+    BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES,
+};
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::prefix_set::prefix_set_bytes;
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
@@ -206,7 +208,8 @@ impl SegmentMemory {
                 }
             }
             PlanNode::Prefix { prefix, .. } => {
-                self.expansion = self.expansion.max(PAGE + LIST_BYTES_MAX);
+                // While the blocks of a list are added, those of another one are prefetched.
+                self.expansion = self.expansion.max(PAGE + LIST_BYTES_MAX + LIST_BYTES as u64);
                 self.bytes += prefix_set_bytes(prefix, view.number, view.segment) as u64;
             }
             PlanNode::Group(group) => {

@@ -6,11 +6,11 @@
 //!    chunks that follow: each time of more, so that few passes over the lists fill the whole set.
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
-use crate::cursor::{DocumentsReader, ListsInTermOrder};
+use crate::Result;
+use crate::cursor::{DocumentsReader, ListsInTermOrder, Lookahead};
 use crate::eval::{state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR};
 use crate::query::{for_each_term_with_prefix, plan_node::PrefixClause};
 use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord, TermInfo};
-use crate::{Result, cursor::NO_DOCUMENT};
 use std::{mem::take, ops::Range, sync::Arc};
 
 /// The documents of a segment that contain a term with a prefix.
@@ -45,28 +45,30 @@ impl<'a> PrefixSet<'a> {
         let mut set = PrefixSet { prefix, number, field, source, records, bits, filled, chunks_ahead: 1 };
         if set.prefix.kept_set(number).is_none() {
             set.bits = vec![0; PrefixClause::set_bytes(field.documents())];
-            set.add_terms(whole)?;
+            set.add_terms()?;
+            if whole {
+                set.fill(DocRange { first: 0, last: field.documents() - 1 })?;
+            }
         }
         Ok(set)
     }
 
-    /// Adds the documents of inline lists, or those of all lists: if the `whole` set will be used, and if the
-    /// clause does not have the dictionary entries of lists with blocks.
-    fn add_terms(&mut self, whole: bool) -> Result<()> {
+    /// Adds the documents of inline lists; those of all lists if the clause does not have the dictionary
+    /// entries of lists with blocks.
+    fn add_terms(&mut self) -> Result<()> {
         let PrefixSet { prefix, number, field, source, records, bits, filled, .. } = self;
-        let long_lists = prefix.long_lists(*number).filter(|lists| !lists.is_empty());
-        let is_whole = whole || long_lists.is_none();
-        filled.fill(is_whole);
-        let records_len = if is_whole { 0 } else { records_bytes(prefix, *number, field) };
+        let has_long_lists = prefix.long_lists(*number).is_some_and(|lists| !lists.is_empty());
+        filled.fill(!has_long_lists);
+        let records_len = records_bytes(prefix, *number, field);
         records.reserve_exact(records_len);
         let mut reader = DocumentsReader::new(field, *source);
-        let skips_long = !is_whole && records_len == 0;
+        let skips_long = has_long_lists && records_len == 0;
         for_each_record(prefix, *number, field, *source, skips_long, |record| match record {
-            SkipRecord::Blocks(list) if !is_whole => {
+            SkipRecord::Blocks(list) if has_long_lists => {
                 records.extend(list.without_impacts());
                 Ok(())
             }
-            record => reader.add_documents(record, 0..=NO_DOCUMENT, bits),
+            record => reader.add_documents(record, bits),
         })
     }
 
@@ -94,35 +96,24 @@ impl<'a> PrefixSet<'a> {
     fn fill_chunks(&mut self, chunks: Range<usize>) -> Result<()> {
         let first = |chunk: usize| chunk as u32 * CHUNK_DOCS;
         let range = first(chunks.start)..=first(chunks.end - 1) + (CHUNK_DOCS - 1);
-        let mut reader = DocumentsReader::new(self.field, self.source);
-        if self.source.prefetches() && self.field.postings_file().resident().is_none() {
-            self.for_each_long_list(|record| reader.prefetch(record, range.clone()))?;
-        }
-        let mut bits = take(&mut self.bits);
-        self.for_each_long_list(|record| {
-            self.source.checkpoint(0..0)?;
-            reader.add_documents(record, range.clone(), &mut bits)?;
-            Ok(true)
-        })?;
+        let (mut bits, mut reader) = (take(&mut self.bits), DocumentsReader::new(self.field, self.source));
+        reader.add_lists(|| self.long_records(), range, &mut bits)?;
         self.bits = bits;
         self.filled[chunks].fill(true);
         Ok(())
     }
 
-    /// Calls `body` with the skip record of each list with blocks, until it returns false.
-    fn for_each_long_list<'b>(&'b self, mut body: impl FnMut(SkipRecord<'b>) -> Result<bool>) -> Result<()> {
+    /// The skip records of the lists with blocks.
+    fn long_records(&self) -> impl Iterator<Item = Result<SkipRecord<'_>>> {
         let mut records = &self.records[..];
-        for info in self.prefix.long_lists(self.number).unwrap_or_default() {
+        self.prefix.long_lists(self.number).unwrap_or_default().iter().map(move |info| {
             let mut record = records;
             if !records.is_empty() {
                 let range = self.field.record_range(info, RecordPart::WithoutImpacts);
                 (record, records) = records.split_at((range.end - range.start) as usize);
             }
-            if !body(self.field.kept_record(info, record)?)? {
-                break;
-            }
-        }
-        Ok(())
+            self.field.kept_record(info, record)
+        })
     }
 
     /// The bits. Those of chunks that are not filled are incomplete.
@@ -216,15 +207,24 @@ fn for_each_record<'a>(
     mut body: impl FnMut(SkipRecord<'a>) -> Result<()>,
 ) -> Result<()> {
     let mut lists = ListsInTermOrder::new(source);
-    let mut each = |info: &TermInfo| {
+    let range = |info: &TermInfo| field.record_range(info, RecordPart::WithoutImpacts);
+    let mut each = |info: TermInfo| {
         source.checkpoint(0..0)?;
-        if skips_long && info.blocks.is_some() { Ok(()) } else { body(lists.record(field, info)?) }
+        let skips = range(&info);
+        body(lists.record(field, &TermInfo { skips, ..info })?)
     };
-    match (prefix.short_lists(number), prefix.long_lists(number)) {
-        (Some(mut short), Some(long)) => {
-            short.try_for_each(|info| each(&info))?;
-            long.iter().try_for_each(each)
-        }
-        _ => for_each_term_with_prefix(field, prefix.prefix(), source, |info| each(&info)),
+    let Some(long) = prefix.long_lists(number).filter(|_| prefix.short_lists(number).is_some()) else {
+        let is_read = |info: &TermInfo| !(skips_long && info.blocks.is_some());
+        return for_each_term_with_prefix(field, prefix.prefix(), source, |info| {
+            if is_read(&info) { each(info) } else { Ok(()) }
+        });
+    };
+    let long = if skips_long { &[] } else { long };
+    let all = || prefix.short_lists(number).into_iter().flatten().chain(long.iter().cloned());
+    let mut ahead = Lookahead::new(source, field.skips_file(), all().map(|info| range(&info)));
+    for info in all() {
+        ahead.before_read();
+        each(info)?;
     }
+    Ok(())
 }

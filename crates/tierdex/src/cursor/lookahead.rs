@@ -1,0 +1,41 @@
+//! Prefetching ahead of a pass over ranges of a file.
+
+use crate::segment::read::BlockSource;
+use std::{ops::Range, sync::Arc};
+use tierdex_io::SealedFile;
+
+/// Prefetches the ranges that a pass reads: whenever none of those prefetched is left, as many of the
+/// following ones as the source prefetches. Neighbouring ranges are then read together.
+pub struct Lookahead<'a, I> {
+    source: &'a dyn BlockSource,
+    file: &'a Arc<SealedFile>,
+    /// The ranges in the order in which they are read.
+    ranges: I,
+    /// Number of prefetched ranges that have not been read.
+    left: usize,
+}
+
+impl<'a, I: Iterator<Item = Range<u64>>> Lookahead<'a, I> {
+    /// For a pass over these ranges of a file.
+    pub fn new(source: &'a dyn BlockSource, file: &'a Arc<SealedFile>, ranges: I) -> Lookahead<'a, I> {
+        Lookahead { source, file, ranges, left: 0 }
+    }
+
+    /// To be called before the next of the ranges is read.
+    #[inline]
+    pub fn before_read(&mut self) {
+        if self.left == 0 && self.source.prefetches() && self.file.resident().is_none() {
+            self.prefetch();
+        }
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn prefetch(&mut self) {
+        for range in self.ranges.by_ref() {
+            self.left += 1;
+            if !self.source.prefetch(self.file, range) {
+                break;
+            }
+        }
+    }
+}
