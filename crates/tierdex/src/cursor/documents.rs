@@ -1,6 +1,6 @@
 //! Adds the documents of posting lists to a bitset, one list after the other.
 
-use super::{Lookahead, NO_DOCUMENT, blocks::Blocks};
+use super::{NO_DOCUMENT, RangePrefetcher, blocks::Blocks};
 use crate::segment::read::{BlockSource, FieldReader, SkipRecord};
 use crate::{Result, limits::BLOCK};
 use std::ops::{Range, RangeInclusive};
@@ -34,8 +34,8 @@ impl<'a> DocumentsReader<'a> {
         self.add_blocks(record, 0..=NO_DOCUMENT, bits, || {})
     }
 
-    /// As [`DocumentsReader::add_documents`] for each of the lists that `records` returns, only the blocks that
-    /// overlap a range. Blocks are prefetched, across lists too.
+    /// As [`DocumentsReader::add_documents`] for each of the lists that `records` returns, only the blocks
+    /// that overlap a range. Blocks are prefetched, across lists too.
     pub fn add_lists<'r, I: Iterator<Item = Result<SkipRecord<'r>>>>(
         &mut self,
         records: impl Fn() -> I,
@@ -52,7 +52,7 @@ impl<'a> DocumentsReader<'a> {
             let overlapping = overlapping_blocks(&blocks, range.clone());
             overlapping.map(move |block| blocks.document_range(block).unwrap_or_default())
         });
-        let mut ahead = Lookahead::new(source, self.field.postings_file(), ranges);
+        let mut ahead = RangePrefetcher::new(source, self.field.postings_file(), ranges);
         for record in records() {
             source.checkpoint(0..0)?;
             self.add_blocks(record?, range.clone(), bits, || ahead.before_read())?;

@@ -8,9 +8,9 @@
 mod blocks;
 mod documents;
 mod error;
-mod lookahead;
 mod positions;
 mod postings;
+mod range_prefetcher;
 mod scattered;
 mod term_order;
 mod trace;
@@ -18,9 +18,9 @@ mod verify;
 
 pub use blocks::{BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES};
 pub use documents::DocumentsReader;
-pub use lookahead::Lookahead;
 pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, POSITIONS_READ_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
+pub use range_prefetcher::RangePrefetcher;
 pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use term_order::ListsInTermOrder;
 pub use trace::BlockCounts;

@@ -40,7 +40,7 @@ impl<'a> SegmentView<'a> {
 
     /// The clauses of a conjunction in the order in which they refine candidates: required clauses and
     /// filters, the cheapest first, exclusions, optional clauses.
-    pub(super) fn refining_clauses<'g>(self, group: &'g Clauses<PlanNode>) -> Vec<(&'g PlanNode, Refine)> {
+    pub(super) fn refining_clauses(self, group: &Clauses<PlanNode>) -> Vec<(&PlanNode, Refine)> {
         let mut clauses: Vec<_> = required_clauses(group).collect();
         clauses.sort_by_key(|(node, how)| self.candidates_cost(node, *how));
         clauses.extend(with_role(&group.must_not, Refine::Exclude));

@@ -7,7 +7,7 @@
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
 use crate::Result;
-use crate::cursor::{DocumentsReader, ListsInTermOrder, Lookahead};
+use crate::cursor::{DocumentsReader, ListsInTermOrder, RangePrefetcher};
 use crate::eval::{state::DocRange, tuning::CHUNK_DOCS, tuning::CHUNKS_AHEAD_FACTOR};
 use crate::query::{for_each_term_with_prefix, plan_node::PrefixClause};
 use crate::segment::read::{BlockSource, FieldReader, RecordPart, Segment, SkipRecord, TermInfo};
@@ -221,7 +221,7 @@ fn for_each_record<'a>(
     };
     let long = if skips_long { &[] } else { long };
     let all = || prefix.short_lists(number).into_iter().flatten().chain(long.iter().cloned());
-    let mut ahead = Lookahead::new(source, field.skips_file(), all().map(|info| range(&info)));
+    let mut ahead = RangePrefetcher::new(source, field.skips_file(), all().map(|info| range(&info)));
     for info in all() {
         ahead.before_read();
         each(info)?;

@@ -6,7 +6,7 @@ use tierdex_io::SealedFile;
 
 /// Prefetches the ranges that a pass reads: whenever none of those prefetched is left, as many of the
 /// following ones as the source prefetches. Neighbouring ranges are then read together.
-pub struct Lookahead<'a, I> {
+pub struct RangePrefetcher<'a, I> {
     source: &'a dyn BlockSource,
     file: &'a Arc<SealedFile>,
     /// The ranges in the order in which they are read.
@@ -15,10 +15,10 @@ pub struct Lookahead<'a, I> {
     left: usize,
 }
 
-impl<'a, I: Iterator<Item = Range<u64>>> Lookahead<'a, I> {
+impl<'a, I: Iterator<Item = Range<u64>>> RangePrefetcher<'a, I> {
     /// For a pass over these ranges of a file.
-    pub fn new(source: &'a dyn BlockSource, file: &'a Arc<SealedFile>, ranges: I) -> Lookahead<'a, I> {
-        Lookahead { source, file, ranges, left: 0 }
+    pub fn new(source: &'a dyn BlockSource, file: &'a Arc<SealedFile>, ranges: I) -> RangePrefetcher<'a, I> {
+        RangePrefetcher { source, file, ranges, left: 0 }
     }
 
     /// To be called before the next of the ranges is read.
