@@ -117,7 +117,12 @@ fn add_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
     if group.minimum == 1 || group.only_clause().is_some() {
         return max_use(group.all(), add_use);
     }
-    ScratchUse::BATCH.and(collect_group_use(group)).in_window()
+    let collected = ScratchUse::BATCH.and(collect_group_use(group)).in_window();
+    if !group.must.iter().any(|node| matches!(node, PlanNode::Group(group) if group.minimum == 1)) {
+        return collected;
+    }
+    let added = max_use(group.all(), add_use);
+    collected.or(ScratchUse::WINDOW.and(mark_group_use(group).or(ScratchUse::bits(2).and(added))))
 }
 
 fn collect_use(node: &PlanNode) -> ScratchUse {

@@ -1,8 +1,8 @@
 //! A conjunction as a node: documents that match all required clauses and filters and no exclusion. Optional
 //! clauses add to the score. The methods without a comment are those of [`Node`] with the same name.
 
-use crate::eval::nodes::node::{AllOf, RefiningClause};
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, Scratch};
+use crate::eval::nodes::node::{AllOf, Node, RefiningClause};
+use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
 use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS};
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
 
@@ -261,6 +261,32 @@ impl<'a> AllOf<'a> {
             let how = if *how == Refine::Filter { Refine::Filter } else { Refine::Exclude };
             node.refine_batch(batch, Refinement::all(how), scratch)?;
         }
+        Ok(())
+    }
+
+    pub(crate) fn is_led_by_alternatives(&self) -> bool {
+        matches!(&self.clauses[0].node, Node::AnyOf(any) if any.minimum == 1)
+            && self.clauses[0].how == Refine::Require
+    }
+
+    /// [`Node::add_scores`] with all matches, if alternatives are the lead: they are summed in a window.
+    pub(crate) fn add_sums(&mut self, window: &mut ScoreWindow, scratch: &mut Scratch) -> Result<()> {
+        let (mut sums, mut mine) = (scratch.take_window(), scratch.take_bits());
+        sums.restart(window.range());
+        mine.restart(window.range());
+        self.clauses[0].node.add_scores(&mut sums, 0, scratch)?;
+        mine.union(sums.collect_matches());
+        self.restrict_bits(&mut mine, scratch)?;
+        if !mine.is_empty() {
+            for clause in self.clauses[1..].iter_mut().filter(|clause| clause.how.is_scored()) {
+                clause.node.add_scores(&mut sums, 0, scratch)?;
+            }
+            sums.intersect(&mut mine);
+            sums.unscored.union(&mut mine);
+            window.add_window(&mut sums);
+        }
+        scratch.give_window(sums);
+        scratch.give_bits(mine);
         Ok(())
     }
 

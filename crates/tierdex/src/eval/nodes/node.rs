@@ -290,6 +290,9 @@ impl<'a> Node<'a> {
             Node::Term(term) => return term.add_scores(window),
             Node::Set(set) if set.score == 0 => return set.mark_matches(&mut window.unscored),
             Node::AnyOf(any) if any.minimum == 1 => return any.add_scores(window, min_score, scratch),
+            Node::AllOf(all) if min_score == 0 && all.is_led_by_alternatives() => {
+                return all.add_sums(window, scratch);
+            }
             _ => {}
         }
         let range = window.range();

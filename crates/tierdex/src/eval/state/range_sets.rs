@@ -2,7 +2,7 @@
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
 use crate::eval::tuning::{MARKED_DISTANCE_MAX, WINDOW_DOCS};
-use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, mark_positive};
+use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive};
 
 /// A bitset of the documents of a range.
 #[derive(Default)]
@@ -321,6 +321,16 @@ impl ScoreWindow {
         }
     }
 
+    /// Adds the documents and sums of `other`, which has the same range.
+    pub(crate) fn add_window(&mut self, other: &mut ScoreWindow) {
+        self.unscored.union(&mut other.unscored);
+        if other.summed {
+            let others = other.sums.0[..].iter();
+            self.summed = true;
+            self.sums.0.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
+        }
+    }
+
     /// Adds the documents with sums greater than 0 to [`ScoreWindow::unscored`], which then has all matches.
     pub(crate) fn collect_matches(&mut self) -> &mut Bits {
         if self.summed {
@@ -334,6 +344,14 @@ impl ScoreWindow {
     /// After [`ScoreWindow::collect_matches`]: all matches, and the sums.
     pub(crate) fn matches_and_sums(&mut self) -> (&mut Bits, &[u32]) {
         (&mut self.unscored, &self.sums.0[..])
+    }
+
+    /// Keeps only the matches in `bits`, which has the same range.
+    pub(crate) fn intersect(&mut self, bits: &mut Bits) {
+        if self.summed {
+            keep_marked(self.of_range(), bits.bytes());
+        }
+        self.unscored.intersect(bits);
     }
 
     /// Keeps the candidates, which are in the range, whose sums are greater than 0. In their scores
