@@ -152,9 +152,11 @@ fn collect_group_use(group: &Clauses<PlanNode>) -> ScratchUse {
 
 /// The buffers of alternatives that drop other candidates.
 fn keep_matches_use(group: &Clauses<PlanNode>) -> ScratchUse {
-    // So few candidates that looking them up is cheaper than reading all postings of a window.
-    let candidates = group.should.len() * (WINDOW_DOCS + BLOCK) / LOOK_UP_COST_POSTINGS;
-    let batch = ScratchUse { blocks: candidates.div_ceil(BLOCK).max(1), ..ScratchUse::NONE };
+    // So few candidates that looking them up is cheaper than reading all postings of a window. If a minimum
+    // must match, they are copied with their counts and for each look-up.
+    let copies = if group.minimum == 1 { 1 } else { 2 };
+    let candidates = copies * group.should.len() * (WINDOW_DOCS + BLOCK / 2) / LOOK_UP_COST_POSTINGS;
+    let batch = ScratchUse { blocks: candidates.div_ceil(BLOCK).max(copies), ..ScratchUse::NONE };
     batch.and(max_use(&group.should, copy_use)).or(ScratchUse::bits(1).and(mark_group_use(group)))
 }
 
@@ -228,7 +230,7 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>) -> usize
 }
 
 /// Maximum number of candidates in the buffers in which sparse alternatives are merged, summed over all
-/// disjunctions: those of one alternative, those of all, and counts of two bytes with a minimum match.
+/// disjunctions: those of one alternative, those of all, and a copy of these with a minimum match.
 fn merged_candidates(view: SegmentView<'_>, group: &Clauses<PlanNode>) -> usize {
     let documents = view.segment.documents();
     let costs = group.should.iter().map(|node| (view.cost(node), matches!(node, PlanNode::Group(_))));
@@ -236,7 +238,7 @@ fn merged_candidates(view: SegmentView<'_>, group: &Clauses<PlanNode>) -> usize 
     let own = match group.minimum {
         0 => 0,
         1 => 2 * merged,
-        _ => 2 * merged + (merged * size_of::<u16>()).div_ceil(CANDIDATE_BYTES),
+        _ => 3 * merged,
     };
     let nested = group.all().map(|node| match node {
         PlanNode::Group(group) => merged_candidates(view, group),

@@ -180,7 +180,7 @@ impl<'a> AnyOf<'a> {
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<u32> {
-        self.non_essential = 0;
+        (self.non_essential, self.counts_first) = (0, false);
         if self.exhaustive_windows_left > 0 && range.fits_window() {
             self.exhaustive_windows_left -= 1;
             self.sum_all(range, min_score, batch, scratch)?;
@@ -193,6 +193,15 @@ impl<'a> AnyOf<'a> {
         self.counts_first = others + 1 < self.minimum;
         self.non_essential = others.max(self.minimum - 1);
         let range = self.extend_range(range, end, min_score)?;
+        if self.counts_first {
+            let essential = self.ranked[self.non_essential..].iter();
+            let essential: Vec<usize> = essential.map(|ranked| ranked.number).collect();
+            self.non_essential = 0;
+            self.collect_counted(&essential, range, batch, scratch)?;
+            let require = Refinement { min_score, ..Refinement::all(Refine::Require) };
+            self.score_candidates(batch, require, scratch)?;
+            return Ok(range.last);
+        }
         self.collect_essential(range, min_score, batch, scratch)?;
         if self.non_essential > 0 && self.is_summing_cheaper(batch, range) {
             self.exhaustive_windows_left = EXHAUSTIVE_WINDOWS;
@@ -215,7 +224,7 @@ impl<'a> AnyOf<'a> {
                 self.nodes[*number].refine_batch(batch, refinement, scratch)?;
             }
         }
-        if self.minimum > 1 && !(self.non_essential == 0 && self.counts_first) {
+        if self.minimum > 1 && !self.counts_first {
             self.keep_matches(batch, scratch)?;
         }
         Ok(())
@@ -252,6 +261,61 @@ impl<'a> AnyOf<'a> {
             batch.retain_at_least(min_score.saturating_sub(others_max));
         }
         batch.raise_scores(others_max);
+        Ok(())
+    }
+
+    /// Fills the batch with the matches of a range, with score 0: in a window they are found with bitsets. In
+    /// a longer range the documents of the `merged` alternatives, one of which each match is in, are counted,
+    /// and looked up in the others.
+    fn collect_counted(
+        &mut self,
+        merged: &[usize],
+        range: DocRange,
+        batch: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if range.fits_window() {
+            let mut bits = scratch.take_bits();
+            bits.restart(range);
+            self.mark_matches(&mut bits, scratch)?;
+            batch.extend_unscored(bits.documents());
+            scratch.give_bits(bits);
+            return Ok(());
+        }
+        let buffers = take_merged(&self.nodes[..self.sparse_count], scratch);
+        merge_each(merged, buffers, batch, scratch, |number, part, scratch| {
+            self.nodes[*number].collect_unscored(range, part, scratch)?;
+            part.scores.fill(1);
+            Ok(())
+        })?;
+        let others: Vec<usize> = (0..self.nodes.len()).filter(|number| !merged.contains(number)).collect();
+        self.count_matches(&others, batch, scratch)?;
+        batch.scores.fill(0);
+        Ok(())
+    }
+
+    /// Adds the numbers of these alternatives that candidates match, the cheapest first, to their scores,
+    /// which are the numbers that they match of the others. Keeps those that reach the minimum.
+    fn count_matches(
+        &mut self,
+        numbers: &[usize],
+        counted: &mut CandidateBatch,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let (minimum, mut left) = (self.minimum as u32, numbers.len() as u32);
+        let mut one = scratch.take_batch(counted.len());
+        for number in numbers {
+            left -= 1;
+            one.copy_documents(&counted.documents);
+            self.nodes[*number].refine_batch(&mut one, Refinement::all(Refine::Filter), scratch)?;
+            let mut found = one.documents.iter().peekable();
+            for (document, count) in counted.documents.iter().zip(&mut counted.scores) {
+                *count += u32::from(found.next_if_eq(&document).is_some());
+            }
+            // In the longest lists only candidates are looked up that can still reach the minimum.
+            counted.retain_at_least(minimum.saturating_sub(left));
+        }
+        scratch.give_batch(one);
         Ok(())
     }
 
@@ -324,9 +388,6 @@ impl<'a> AnyOf<'a> {
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
-        if self.counts_first {
-            return self.score_matches(range, min_score, batch, scratch);
-        }
         let own_min = self.min_score();
         let window = self.sum_from(0, range, |_| own_min, scratch)?;
         self.drain_window(window, min_score, batch, scratch);
@@ -348,22 +409,6 @@ impl<'a> AnyOf<'a> {
             self.nodes[ranked.number].add_scores(&mut window, own_min(ranked), scratch)?;
         }
         Ok(window)
-    }
-
-    /// Fills the batch with the matches of a range, found with bitsets, whose scores reach `min_score`.
-    fn score_matches(
-        &mut self,
-        range: DocRange,
-        min_score: u32,
-        batch: &mut CandidateBatch,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let mut bits = scratch.take_bits();
-        bits.restart(range);
-        self.mark_matches(&mut bits, scratch)?;
-        batch.extend_unscored(bits.documents());
-        scratch.give_bits(bits);
-        self.score_candidates(batch, Refinement { min_score, ..Refinement::all(Refine::Require) }, scratch)
     }
 
     /// Scores the candidates, and keeps those that may reach the threshold. They all match; or every match
@@ -419,35 +464,20 @@ impl<'a> AnyOf<'a> {
             scratch.give_bits(bits);
             return Ok(());
         }
-        let mut one = scratch.take_batch(batch.len());
-        if self.minimum == 1 {
+        let mut found = scratch.take_batch(batch.len());
+        found.copy_documents(&batch.documents);
+        let how = if self.minimum == 1 {
             // Those that match no alternative are found first.
-            let exclude = Refinement::all(Refine::Exclude);
-            one.copy_documents(&batch.documents);
             for node in self.nodes.iter_mut().rev() {
-                node.refine_batch(&mut one, exclude, scratch)?;
+                node.refine_batch(&mut found, Refinement::all(Refine::Exclude), scratch)?;
             }
-            batch.apply_refinement(&one, exclude, |rest, _| rest);
-            scratch.give_batch(one);
-            return Ok(());
-        }
-        let mut counts = vec![0u16; batch.len()];
-        for (others, node) in (0..self.nodes.len()).rev().zip(&mut self.nodes) {
-            one.copy_documents(&batch.documents);
-            node.refine_batch(&mut one, Refinement::all(Refine::Filter), scratch)?;
-            let mut found = one.documents.iter().peekable();
-            for (document, count) in batch.documents.iter().zip(&mut counts) {
-                *count += u16::from(found.next_if_eq(&document).is_some());
-            }
-            // In the longest lists only candidates are looked up that can still reach the minimum.
-            if others < self.minimum {
-                let enough = |count: &u16| usize::from(*count) + others >= self.minimum;
-                let mut of_candidate = counts.iter();
-                batch.retain(|_, _| of_candidate.next().is_some_and(enough));
-                counts.retain(enough);
-            }
-        }
-        scratch.give_batch(one);
+            Refine::Exclude
+        } else {
+            self.count_matches(&(0..self.nodes.len()).collect::<Vec<_>>(), &mut found, scratch)?;
+            Refine::Filter
+        };
+        batch.apply_refinement(&found, Refinement::all(how), |rest, _| rest);
+        scratch.give_batch(found);
         Ok(())
     }
 
@@ -457,20 +487,15 @@ impl<'a> AnyOf<'a> {
         range.fits_window() && batch.len() * LOOK_UP_COST_POSTINGS > self.postings_in(range)
     }
 
-    /// As [`Node::collect_unscored`], for a range that is longer than a window.
-    pub(crate) fn merge_matches(
+    pub(crate) fn collect_unscored(
         &mut self,
         range: DocRange,
         batch: &mut CandidateBatch,
         scratch: &mut Scratch,
     ) -> Result<()> {
         // A match is in one of any `n - minimum + 1` alternatives.
-        let proposing = self.nodes.len() - self.minimum + 1;
-        let buffers = take_merged(&self.nodes[..self.sparse_count], scratch);
-        merge_each(&mut self.nodes[..proposing], buffers, batch, scratch, |node, part, scratch| {
-            node.collect_unscored(range, part, scratch)
-        })?;
-        if self.minimum > 1 { self.keep_matches(batch, scratch) } else { Ok(()) }
+        let proposing: Vec<usize> = (0..=self.nodes.len() - self.minimum).collect();
+        self.collect_counted(&proposing, range, batch, scratch)
     }
 
     pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {

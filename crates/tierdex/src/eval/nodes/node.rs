@@ -62,7 +62,7 @@ pub struct AnyOf<'a> {
     pub(super) matching: usize,
     /// Number of non-essential alternatives, in which the candidates proposed last are still to be looked up.
     pub(super) non_essential: usize,
-    /// Whether matches are counted before they are scored: the threshold excludes less than the minimum.
+    /// Whether matches are found before they are scored: the threshold excludes less than the minimum does.
     pub(super) counts_first: bool,
     /// Number of following windows in which all alternatives are summed.
     pub(super) exhaustive_windows_left: usize,
@@ -255,8 +255,8 @@ impl<'a> Node<'a> {
             Node::Term(term) => term.collect_unscored(range, batch),
             Node::Phrase(phrase) => phrase.collect_unscored(range, batch, scratch),
             Node::AllOf(all) => all.collect_unscored(range, batch, scratch),
-            Node::AnyOf(any) if !range.fits_window() => any.merge_matches(range, batch, scratch),
-            Node::Set(_) | Node::AnyOf(_) => {
+            Node::AnyOf(any) => any.collect_unscored(range, batch, scratch),
+            Node::Set(_) => {
                 let mut bits = scratch.take_bits();
                 bits.restart(range);
                 self.mark_matches(&mut bits, scratch)?;
