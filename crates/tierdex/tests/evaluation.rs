@@ -138,12 +138,12 @@ fn pruning_counting_segments_and_threads_change_no_result() {
                     let options = SearchOptions { k, scorer, count, tuning, ..SearchOptions::default() };
                     let found = searcher.search(&query, &options).unwrap();
                     check_result(&found, &all, &options, || format!("{text} in {segments} segments"));
-                    // The sets of prefixes that are kept decide where a search can be divided, so the other
-                    // thread does. The queries that follow must not depend on it.
-                    let mut places = Random::new(random.next());
+                    // Where a search can be divided depends on the sets of prefixes that are kept, and so
+                    // on the other thread. The queries that follow must not.
+                    let mut cuts = Random::new(random.next());
                     let often = *random.pick(&[2, 5, 50]);
                     let cut = |rest: Range<u32>| {
-                        places.one_in(often).then(|| rest.start + places.below(rest.len().max(1)) as u32)
+                        cuts.one_in(often).then(|| rest.start + cuts.below(rest.len().max(1)) as u32)
                     };
                     let divided = searcher.search_divided(&query, &options, cut).unwrap();
                     let what = || format!("{text}, divided, in {segments} segments");

@@ -35,7 +35,8 @@ impl<'a> DocumentsReader<'a> {
     }
 
     /// As [`DocumentsReader::add_documents`] for each of the lists that `records` returns, only the blocks
-    /// that overlap a range. Blocks are prefetched, across lists too.
+    /// that overlap a range. Blocks are prefetched, across lists too. Each call of `records` must return the
+    /// same lists.
     pub fn add_lists<'r, I: Iterator<Item = Result<SkipRecord<'r>>>>(
         &mut self,
         records: impl Fn() -> I,

@@ -1,16 +1,16 @@
 //! Prefetching ahead of a pass over ranges of a file.
 
 use crate::segment::read::BlockSource;
-use std::{ops::Range, sync::Arc};
+use std::{iter::Peekable, ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
 /// Prefetches the ranges that a pass reads: whenever none of those prefetched is left, as many of the
 /// following ones as the source prefetches. Neighbouring ranges are then read together.
-pub struct RangePrefetcher<'a, I> {
+pub struct RangePrefetcher<'a, I: Iterator> {
     source: &'a dyn BlockSource,
     file: &'a Arc<SealedFile>,
     /// The ranges in the order in which they are read.
-    ranges: I,
+    ranges: Peekable<I>,
     /// Number of prefetched ranges that have not been read.
     left: usize,
 }
@@ -18,7 +18,7 @@ pub struct RangePrefetcher<'a, I> {
 impl<'a, I: Iterator<Item = Range<u64>>> RangePrefetcher<'a, I> {
     /// For a pass over these ranges of a file.
     pub fn new(source: &'a dyn BlockSource, file: &'a Arc<SealedFile>, ranges: I) -> RangePrefetcher<'a, I> {
-        RangePrefetcher { source, file, ranges, left: 0 }
+        RangePrefetcher { source, file, ranges: ranges.peekable(), left: 0 }
     }
 
     /// To be called before the next of the ranges is read.
@@ -31,11 +31,12 @@ impl<'a, I: Iterator<Item = Range<u64>>> RangePrefetcher<'a, I> {
     }
 
     fn prefetch(&mut self) {
-        for range in self.ranges.by_ref() {
+        while self.ranges.next_if(|range| self.source.prefetch(self.file, range.clone())).is_some() {
             self.left += 1;
-            if !self.source.prefetch(self.file, range) {
-                break;
-            }
+        }
+        if self.left == 0 {
+            // The source prefetches nothing now: the range is read by itself.
+            self.ranges.next();
         }
     }
 }

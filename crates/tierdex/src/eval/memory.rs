@@ -10,7 +10,7 @@ use crate::cursor::{
     BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES,
 };
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
-use crate::eval::nodes::prefix_set::prefix_set_bytes;
+use crate::eval::nodes::prefix_set::{prefix_set_bytes, record_bytes};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
 use crate::eval::open::{SkipDataUse, record_part};
 use crate::eval::state::scratch::{CANDIDATE_BYTES, RANGE_BYTES};
@@ -208,8 +208,11 @@ impl SegmentMemory {
                 }
             }
             PlanNode::Prefix { prefix, .. } => {
-                // While the blocks of a list are added, those of another one are prefetched.
-                self.expansion = self.expansion.max(PAGE + LIST_BYTES_MAX + LIST_BYTES as u64);
+                // While the blocks of a list are added, those of another one are prefetched. While a skip
+                // record is read, there are two copies of it.
+                let longest = record_bytes(prefix, view.number, view.segment.field(prefix.field)).max();
+                let list = (PAGE + LIST_BYTES_MAX).max(2 * longest.unwrap_or(0) as u64);
+                self.expansion = self.expansion.max(list + LIST_BYTES as u64);
                 self.bytes += prefix_set_bytes(prefix, view.number, view.segment) as u64;
             }
             PlanNode::Group(group) => {

@@ -156,7 +156,11 @@ fn keep_matches_use(group: &Clauses<PlanNode>) -> ScratchUse {
     // must match, they are copied with their counts and for each look-up.
     let copies = if group.minimum == 1 { 1 } else { 2 };
     let candidates = copies * group.should.len() * (WINDOW_DOCS + BLOCK / 2) / LOOK_UP_COST_POSTINGS;
-    let batch = ScratchUse { blocks: candidates.div_ceil(BLOCK).max(copies), ..ScratchUse::NONE };
+    let blocks = candidates.div_ceil(BLOCK).max(copies);
+    let batch = match group.should.iter().all(|node| matches!(node, PlanNode::Term { .. })) {
+        true => ScratchUse { blocks, ..ScratchUse::NONE },
+        false => ScratchUse { batches: copies, ..ScratchUse::NONE },
+    };
     batch.and(max_use(&group.should, copy_use)).or(ScratchUse::bits(1).and(mark_group_use(group)))
 }
 

@@ -12,7 +12,9 @@
 //! 3. With one essential alternative, the range is extended to the end of its block. With several, their
 //!    scores are summed in a window; or if they are sparse, the range is extended and their candidates
 //!    merged.
-//! 4. Candidates are looked up in the non-essential alternatives, the one with the highest max score first.
+//! 4. While the threshold makes fewer than `m - 1` alternatives non-essential, matches are found by counting,
+//!    and only they are scored.
+//! 5. Candidates are looked up in the non-essential alternatives, the one with the highest max score first.
 //!    If there are many candidates, summing all alternatives over the window is cheaper, and the next few
 //!    windows are summed exhaustively too.
 
@@ -193,6 +195,9 @@ impl<'a> AnyOf<'a> {
         self.counts_first = others + 1 < self.minimum;
         self.non_essential = others.max(self.minimum - 1);
         let range = self.extend_range(range, end, min_score)?;
+        // In a window all alternatives are read for it, which takes long for phrases.
+        let are_terms = self.nodes.iter().all(|node| matches!(node, Node::Term(_)));
+        self.counts_first &= are_terms || !range.fits_window();
         if self.counts_first {
             let essential = self.ranked[self.non_essential..].iter();
             let essential: Vec<usize> = essential.map(|ranked| ranked.number).collect();
@@ -265,8 +270,8 @@ impl<'a> AnyOf<'a> {
     }
 
     /// Fills the batch with the matches of a range, with score 0: in a window they are found with bitsets. In
-    /// a longer range the documents of the `merged` alternatives, one of which each match is in, are counted,
-    /// and looked up in the others.
+    /// a longer range the documents of the `merged` alternatives, at least one of which every match is in,
+    /// are counted, and looked up in the others.
     fn collect_counted(
         &mut self,
         merged: &[usize],
@@ -294,8 +299,8 @@ impl<'a> AnyOf<'a> {
         Ok(())
     }
 
-    /// Adds the numbers of these alternatives that candidates match, the cheapest first, to their scores,
-    /// which are the numbers that they match of the others. Keeps those that reach the minimum.
+    /// The score of each candidate is the number of other alternatives that it matches. Looks it up in these
+    /// too, the cheapest first, adds to the number, and keeps candidates that reach the minimum.
     fn count_matches(
         &mut self,
         numbers: &[usize],
@@ -411,8 +416,9 @@ impl<'a> AnyOf<'a> {
         Ok(window)
     }
 
-    /// Scores the candidates, and keeps those that may reach the threshold. They all match; or every match
-    /// scores more than 0 and [`AnyOf::is_summing_cheaper`]: then those that do not match are dropped.
+    /// Scores the candidates, and keeps those that may reach the threshold. Either all of them match; or
+    /// every match scores more than 0 and [`AnyOf::is_summing_cheaper`]: then those whose sum is 0 are
+    /// dropped.
     fn score_candidates(
         &mut self,
         batch: &mut CandidateBatch,

@@ -62,7 +62,8 @@ pub struct AnyOf<'a> {
     pub(super) matching: usize,
     /// Number of non-essential alternatives, in which the candidates proposed last are still to be looked up.
     pub(super) non_essential: usize,
-    /// Whether matches are found before they are scored: the threshold excludes less than the minimum does.
+    /// Whether matches are found by counting before they are scored: the threshold makes fewer than
+    /// `minimum - 1` alternatives non-essential.
     pub(super) counts_first: bool,
     /// Number of following windows in which all alternatives are summed.
     pub(super) exhaustive_windows_left: usize,

@@ -2,8 +2,9 @@
 //!
 //! 1. When the set is opened, the documents of inline lists are added. Of lists with blocks only the skip
 //!    record is read.
-//! 2. Before documents of a range are used, the blocks of all lists in its chunks are added, and those of the
-//!    chunks that follow: each time of more, so that few passes over the lists fill the whole set.
+//! 2. Before documents of a range are used, the blocks of all lists in its chunks are added, and those of
+//!    chunks that follow: each pass over the lists fills 16 times as many chunks as the one before. A set all
+//!    of whose documents will be used is filled at once.
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
 use crate::Result;
@@ -59,7 +60,7 @@ impl<'a> PrefixSet<'a> {
         let PrefixSet { prefix, number, field, source, records, bits, filled, .. } = self;
         let has_long_lists = prefix.long_lists(*number).is_some_and(|lists| !lists.is_empty());
         filled.fill(!has_long_lists);
-        let records_len = records_bytes(prefix, *number, field);
+        let records_len = record_bytes(prefix, *number, field).sum();
         records.reserve_exact(records_len);
         let mut reader = DocumentsReader::new(field, *source);
         let skips_long = has_long_lists && records_len == 0;
@@ -162,17 +163,21 @@ pub(crate) fn prefix_set_bytes(prefix: &PrefixClause, number: usize, segment: &S
     if prefix.kept_set(number).is_some() {
         return chunks;
     }
-    chunks + PrefixClause::set_bytes(field.documents()) + records_bytes(prefix, number, field)
+    let records: usize = record_bytes(prefix, number, field).sum();
+    chunks + PrefixClause::set_bytes(field.documents()) + records
 }
 
-/// Bytes of [`PrefixSet::records`].
-fn records_bytes(prefix: &PrefixClause, number: usize, field: &FieldReader) -> usize {
-    if field.skips_file().resident().is_some() {
-        return 0;
-    }
-    let long = prefix.long_lists(number).unwrap_or_default().iter();
-    let ranges = long.map(|info| field.record_range(info, RecordPart::WithoutImpacts));
-    ranges.map(|range| (range.end - range.start) as usize).sum()
+/// Bytes of each of the [`PrefixSet::records`].
+pub(crate) fn record_bytes(
+    prefix: &PrefixClause,
+    number: usize,
+    field: &FieldReader,
+) -> impl Iterator<Item = usize> {
+    let is_resident = field.skips_file().resident().is_some();
+    let long = if is_resident { None } else { prefix.long_lists(number) };
+    let ranges = long.unwrap_or_default().iter();
+    let ranges = ranges.map(|info| field.record_range(info, RecordPart::WithoutImpacts));
+    ranges.map(|range| (range.end - range.start) as usize)
 }
 
 /// The documents of a segment that contain a term with a prefix, ascending, if they are so few that sorting
