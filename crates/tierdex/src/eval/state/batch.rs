@@ -167,17 +167,15 @@ impl CandidateBatch {
     /// Of the candidates at `positions`, moves all except those at these ascending offsets to position `to`,
     /// at or before the range. Returns the end of the moved candidates.
     pub(crate) fn drop_offsets(&mut self, positions: Range<usize>, mut to: usize, offsets: &[u8]) -> usize {
-        let start = positions.start;
-        let mut next = offsets.iter().map(|offset| start + usize::from(*offset));
-        let mut excluded = next.next();
-        for at in positions {
-            if excluded == Some(at) {
-                excluded = next.next();
-                continue;
+        let Range { start, end } = positions;
+        let mut from = start;
+        for dropped in offsets.iter().map(|offset| start + usize::from(*offset)).chain([end]) {
+            if to < from {
+                self.documents.copy_within(from..dropped, to);
+                self.scores.copy_within(from..dropped, to);
             }
-            self.documents[to] = self.documents[at];
-            self.scores[to] = self.scores[at];
-            to += 1;
+            to += dropped - from;
+            from = dropped + 1;
         }
         to
     }
