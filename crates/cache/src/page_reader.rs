@@ -7,9 +7,6 @@ use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTar
 /// Maximum number of pages of one read.
 pub const READ_PAGES_MAX: usize = 64;
 
-/// Initial capacity for missing pages: as many as an evaluation pins.
-const WANTED_CAPACITY: usize = 128;
-
 /// The pages in flight that nobody has requested take at most the frames of the cache divided by this.
 const GAP_FRAMES_DIVISOR: usize = 16;
 
@@ -51,7 +48,8 @@ impl PageReader {
     /// Reads into `cache` by `queue`. Two requested pages are read together, with the pages between them, if
     /// these are at most `gap_max` ([`measure_gap`](crate::measure_gap)).
     pub fn new(cache: Arc<PageCache>, queue: ReadQueue, gap_max: u64) -> PageReader {
-        let (wanted, in_flight) = (Vec::with_capacity(WANTED_CAPACITY), Vec::new());
+        // Memory of the thread, not of the evaluation that first requests many pages.
+        let (wanted, in_flight) = (Vec::with_capacity(2 * READ_PAGES_MAX), Vec::new());
         PageReader { cache, queue, wanted, in_flight, gap_max, in_gaps: 0 }
     }
 

@@ -106,6 +106,9 @@ fn evaluations_reserve_what_they_allocate() {
             ("#m0001 h1", 10, 137),
             // Candidates are looked up in the group only if they are few, with batches.
             ("(h0 h1)~2 h2", 10, 126),
+            // Each level of groups has buffers for any data, which are seldom in use together.
+            ("+(h0 h1) +((h0 h1 h2) m0003 m0004)~2", 10, 190),
+            ("+(h0 h1) +((h0 h2)~2 h1 m0004)~2", 0, 225),
         ],
     );
     cases.extend([(&lists, many(""), 10, 115), (&lists, many("+"), 10, 115)]);
@@ -139,15 +142,13 @@ fn evaluations_reserve_what_they_allocate() {
 /// The sets of prefixes that are kept for later queries are part of an evaluation that fills them.
 #[test]
 fn a_prefix_that_is_asked_again_reserves_what_it_allocates() {
-    // The state of a read of many pages, which the memory report counts with the readers.
-    const LONG_READ_BYTES: u64 = 3 << 10;
     let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
     let (lists, texts) = (index_lists(), index_texts());
     for (index, text) in [(&lists, "m*"), (&lists, "+h0 #m01*"), (&texts, "w1*"), (&texts, "+w1* +w2")] {
         for before in 0..3 {
             let (reserved, allocated) = measure_reserved_and_allocated(index, text, 10, before);
             let found = format!("{text} after {before}: {reserved} reserved, {allocated} allocated");
-            assert!(reserved + LONG_READ_BYTES >= allocated, "{found}");
+            assert!(reserved >= allocated, "{found}");
         }
     }
 }

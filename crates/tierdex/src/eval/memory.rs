@@ -17,7 +17,7 @@ use crate::eval::state::scratch::{CANDIDATE_BYTES, RANGE_BYTES};
 use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
-use crate::query::plan_node::{Leaf, PlanNode};
+use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, READ_AHEAD_BYTES, Segment, TermInfo};
 use crate::{
     eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,
@@ -44,6 +44,12 @@ const PAGE_COPYING_LISTS_MAX: usize = 64;
 /// Bytes for each position of a term in a document, in a phrase with slop: 4, and up to three times that
 /// while the vector of positions doubles its capacity.
 const POSITION_BYTES: u64 = 12;
+
+/// Bytes for a page in a read of many pages, as the lists of a prefix are read: the guard of its cell.
+const PREFETCHED_PAGE_BYTES: u64 = 32;
+
+/// Pages that an evaluation prefetches, at most.
+const PREFETCHED_PAGES_MAX: u64 = 128;
 
 /// Bytes of the sort keys of the blocks of a list of a million postings, and of the selection among them.
 const BLOCK_ORDER_BYTES: u64 = 128 << 10;
@@ -212,7 +218,8 @@ impl SegmentMemory {
                 // record is read, there are two copies of it.
                 let longest = record_bytes(prefix, view.number, view.segment.field(prefix.field)).max();
                 let list = (PAGE + LIST_BYTES_MAX).max(2 * longest.unwrap_or(0) as u64);
-                self.expansion = self.expansion.max(list + LIST_BYTES as u64);
+                let reads = PREFETCHED_PAGE_BYTES * prefetched_pages(prefix, view);
+                self.expansion = self.expansion.max(list + LIST_BYTES as u64 + reads);
                 self.bytes += prefix_set_bytes(prefix, view.number, view.segment) as u64;
             }
             PlanNode::Group(group) => {
@@ -232,6 +239,16 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     let most = (info.occurrences + 1).saturating_sub(u64::from(info.document_frequency));
     let longest = field.longest_document().unwrap_or(FIELD_TOKENS_MAX);
     POSITION_BYTES * most.min(u64::from(longest))
+}
+
+/// Maximum number of pages of the lists of a prefix that are read together.
+fn prefetched_pages(prefix: &PrefixClause, view: SegmentView<'_>) -> u64 {
+    if view.segment.field(prefix.field).postings_file().resident().is_some() {
+        return 0;
+    }
+    let lists = prefix.long_lists(view.number).unwrap_or_default().iter();
+    let bytes: u64 = lists.map(TermInfo::block_bytes).sum();
+    bytes.div_ceil(PAGE).min(PREFETCHED_PAGES_MAX)
 }
 
 /// Number of lists that take look-up buffers: candidates are looked up in them, or postings selected.

@@ -180,7 +180,10 @@ pub fn random_query_text(random: &mut Random, schema: &Schema) -> String {
     let (kind, long) = (random.below(5), random.one_in(3));
     match kind {
         0 | 1 => random_query_of(random, schema, &MANY_CLAUSES).text(),
-        2 => random_flat_query(random, &[""], if long { 40 } else { 3 }),
+        2 => {
+            let most = *random.pick(&[2, 6, 40]);
+            random_flat_query(random, &[""], most)
+        }
         3 => random_flat_query(random, &["+"], if long { 12 } else { 4 }),
         _ => {
             let signs = *random.pick(&CLAUSE_SIGNS);

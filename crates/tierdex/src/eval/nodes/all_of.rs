@@ -264,6 +264,7 @@ impl<'a> AllOf<'a> {
         Ok(())
     }
 
+    /// Whether scored alternatives, of which one must match, propose the candidates.
     pub(crate) fn is_led_by_alternatives(&self) -> bool {
         matches!(&self.clauses[0].node, Node::AnyOf(any) if any.minimum == 1)
             && self.clauses[0].how == Refine::Require

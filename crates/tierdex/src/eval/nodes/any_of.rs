@@ -195,9 +195,9 @@ impl<'a> AnyOf<'a> {
         self.counts_first = others + 1 < self.minimum;
         self.non_essential = others.max(self.minimum - 1);
         let range = self.extend_range(range, end, min_score)?;
-        // In a window all alternatives are read for it, which takes long for phrases.
-        let are_terms = self.nodes.iter().all(|node| matches!(node, Node::Term(_)));
-        self.counts_first &= are_terms || !range.fits_window();
+        // In a window matches are found by reading all alternatives, which takes long for phrases.
+        let are_terms = || self.nodes.iter().all(|node| matches!(node, Node::Term(_)));
+        self.counts_first = self.counts_first && (!range.fits_window() || are_terms());
         if self.counts_first {
             let essential = self.ranked[self.non_essential..].iter();
             let essential: Vec<usize> = essential.map(|ranked| ranked.number).collect();

@@ -3,8 +3,8 @@
 //! 1. When the set is opened, the documents of inline lists are added. Of lists with blocks only the skip
 //!    record is read.
 //! 2. Before documents of a range are used, the blocks of all lists in its chunks are added, and those of
-//!    chunks that follow: each pass over the lists fills 16 times as many chunks as the one before. A set all
-//!    of whose documents will be used is filled at once.
+//!    chunks that follow: each pass over the lists fills [`CHUNKS_AHEAD_FACTOR`] times as many chunks as the
+//!    one before. A set all of whose documents will be used is filled at once.
 //! 3. A set of which all chunks are filled stays in the [`PrefixClause`], if that is kept for later queries.
 
 use crate::Result;
