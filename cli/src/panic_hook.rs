@@ -3,6 +3,7 @@
 use crate::{interrupt, messages};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{backtrace::Backtrace, panic::PanicHookInfo};
+use tierdex::io::exit_out_of_memory;
 
 /// Ends the process at the first panic of any thread. Other threads could wait forever for its results.
 pub fn exit_on_panic() {
@@ -21,18 +22,17 @@ fn print_and_exit(panic: &PanicHookInfo<'_>) {
         }
     }
     let message = panic.payload_as_str().unwrap_or("no message");
-    let location = panic.location().map(|location| format!(" ({location})")).unwrap_or_default();
     if message.starts_with(NO_SIGNAL_STACK) {
-        // A backtrace would take memory too.
-        messages::print_message(format_args!("out of memory: the system has no stack for another thread"));
-    } else {
-        messages::print_message(format_args!(
-            "internal error: {}{location}; report it, unless memory ran out",
-            message.replace('\n', " ")
-        ));
-        if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
-            messages::print_lines(&Backtrace::force_capture().to_string());
-        }
+        // An allocation of another thread may fail at the same time: one of them reports it.
+        exit_out_of_memory(format_args!("stack for another thread"));
+    }
+    let location = panic.location().map(|location| format!(" ({location})")).unwrap_or_default();
+    messages::print_message(format_args!(
+        "internal error: {}{location}; report it, unless memory ran out",
+        message.replace('\n', " ")
+    ));
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+        messages::print_lines(&Backtrace::force_capture().to_string());
     }
     interrupt::remove_unfinished_file();
     std::process::exit(1)

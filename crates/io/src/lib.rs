@@ -50,7 +50,7 @@ pub use memory::{
 };
 pub use posix::PosixDisk;
 pub use process::{
-    ExitOutOfMemory, exit_with_line, ignore_file_size_signal, keep_ignored_signals, remove_on_out_of_memory,
-    start_with_default_signals,
+    ExitOutOfMemory, exit_out_of_memory, exit_with_line, ignore_file_size_signal, keep_ignored_signals,
+    remove_on_out_of_memory, start_with_default_signals,
 };
 pub use read_queue::{Completion, ReadKind, ReadOptions, ReadQueue, ReadTarget};

@@ -6,7 +6,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::{io::Write, mem::MaybeUninit, os::unix::process::CommandExt, process::Command, ptr};
+use std::{
+    fmt::Arguments, io::Write, mem::MaybeUninit, os::unix::process::CommandExt, process::Command, ptr,
+};
 
 /// The system allocator. When memory is exhausted, the process ends with one line and exit code 1, by calls
 /// that need neither memory nor locks. The standard library would abort and, with backtraces enabled,
@@ -44,15 +46,15 @@ unsafe impl GlobalAlloc for ExitOutOfMemory {
 
 fn exit_if_null(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
-        exit_out_of_memory(bytes)
+        exit_out_of_memory(format_args!("{bytes} bytes more for this process"))
     }
     memory
 }
 
-/// Ends the process after an allocation of `bytes` bytes has failed: removes the file of
-/// [`remove_on_out_of_memory`] and writes one line.
+/// Ends the process with exit code 1 because the system has no `lacking`: removes the file of
+/// [`remove_on_out_of_memory`] and writes one line, of the first thread that calls it. Allocates nothing.
 #[cold]
-fn exit_out_of_memory(bytes: usize) -> ! {
+pub fn exit_out_of_memory(lacking: Arguments<'_>) -> ! {
     /// Whether a thread has begun to end the process.
     static IS_EXITING: AtomicBool = AtomicBool::new(false);
     while IS_EXITING.swap(true, Ordering::Relaxed) {
@@ -61,8 +63,8 @@ fn exit_out_of_memory(bytes: usize) -> ! {
     }
     let mut line = [0; 128];
     let mut rest = &mut line[..];
-    // The buffer is long enough for any number.
-    let _ = writeln!(rest, "tierdex: out of memory: the system has no {bytes} bytes more for this process");
+    // What does not fit into the buffer is cut off.
+    let _ = writeln!(rest, "tierdex: out of memory: the system has no {lacking}");
     let left = rest.len();
     // SAFETY: the buffer has that many bytes.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len() - left) };
