@@ -18,6 +18,7 @@
 mod hash;
 mod page_cache;
 mod page_reader;
+mod page_table;
 mod policy;
 mod read_gap;
 mod stats;

@@ -3,10 +3,11 @@
 //! *Input*: pages of sealed files. *Output*: pinned frames of 4 KiB in a region that hold the pages,
 //! checked.
 //!
-//! 1. The page table is divided into shards by a hash of the page. Each shard has a lock, a part of the
-//!    frames, and an eviction policy.
-//! 2. [`PageCache::lookup`] pins the frame of a page. If the page has none, a free frame is taken, or one
-//!    that is not pinned is evicted; the caller reads the page and calls [`PageCache::complete_page`].
+//! 1. The page table is divided into shards by a hash of the group of the page: [`GROUP_PAGES`] adjacent
+//!    pages. Each shard has a lock, a part of the frames, and an eviction policy.
+//! 2. [`PageCache::lookup`] pins the frames of pages of a group. If a page has none, a free frame is taken,
+//!    or one that is not pinned is evicted; the caller reads the page and calls
+//!    [`PageCache::complete_pages`].
 //! 3. Pins are counted without the lock. Only a lookup pins an unpinned frame, and it holds the lock: so a
 //!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
 //!    is being filled is not evicted either.
@@ -15,13 +16,13 @@
 //! 5. [`PageCache::resize`] can park frames if their region is elastic: a parked frame is out of use, and its
 //!    memory is given back to the system until the cache grows again.
 
+use crate::page_table::{GROUP_PAGES, PageTable};
 use crate::policy::{Policy, PolicyKind};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 use crate::{hash::mix_bits, stats::CacheStats};
-use hashbrown::HashTable;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
-use tierdex_io::{CellMut, CellRef, Cells, Error, ErrorKind, PAGE, Result};
+use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
 
 /// Maximum number of shards. Small caches have fewer: one for each [`SHARD_FRAMES_MIN`] frames, at least one.
 const SHARDS_MAX: usize = 64;
@@ -33,8 +34,8 @@ const SHARD_FRAMES_MIN: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageKey {
     /// The number of the file: [`SealedFile::number`](tierdex_io::SealedFile::number).
-    file: u64,
-    page: u64,
+    pub(crate) file: u64,
+    pub(crate) page: u64,
 }
 
 impl PageKey {
@@ -43,10 +44,22 @@ impl PageKey {
         PageKey { file, page }
     }
 
+    /// The hash of the group of the page.
+    fn group_hash(self) -> u64 {
+        mix_bits(mix_bits(self.file) ^ (self.page / GROUP_PAGES))
+    }
+
+    /// The hash of the page, for the eviction policy.
     fn hash(self) -> u64 {
-        mix_bits(mix_bits(self.file) ^ self.page)
+        mix_bits(self.group_hash() ^ self.page)
+    }
+
+    fn tag(self) -> u32 {
+        PageTable::tag(self.group_hash(), self.page)
     }
 }
+
+const NO_PAGE: PageKey = PageKey { file: u64::MAX, page: 0 };
 
 /// States of a frame: its page is being read, can be used, or could not be read.
 const STATE_LOADING: u32 = 0;
@@ -59,10 +72,9 @@ struct FrameState {
 }
 
 struct Shard {
-    /// The page table: the frames that have a page, by the hash of the page in `keys`. Here and below frames
-    /// are numbered within the shard.
-    table: HashTable<u32>,
-    /// The page of each frame.
+    /// The frames that have a page. Here and below frames are numbered within the shard.
+    table: PageTable,
+    /// The page of each frame, or [`NO_PAGE`].
     keys: Box<[PageKey]>,
     free: Vec<u32>,
     /// Frames that [`PageCache::resize`] has taken out of use. They have no memory.
@@ -115,14 +127,13 @@ pub struct Pin<'f> {
 pub(crate) enum PageLookup<'f> {
     /// The page is in the frame, or is being read into it.
     Pinned(Pin<'f>),
-    /// The caller must read the page into the cell.
-    Fill(Pin<'f>, CellMut),
+    /// The caller must read the page into the cell of the frame.
+    Fill(Pin<'f>),
 }
 
 /// A frame for a page that was not requested, but is read because it is between two requested pages.
 pub(crate) struct GapFrame {
     pub(crate) frame: u32,
-    pub(crate) cell: CellMut,
     /// The page has another frame already, so after the read this one is freed by
     /// [`PageCache::free_gap_frame`].
     pub(crate) is_cached: bool,
@@ -162,11 +173,10 @@ impl PageCache {
 
     /// Maximum bytes of memory that a frame needs outside its cell: page table, eviction policy, state.
     pub fn metadata_bytes_max(policy: PolicyKind) -> usize {
-        // A table is at least seven sixteenths full, and takes one byte more for each slot.
-        let table = 16 * (size_of::<u32>() + 1) / 7;
         let cell = size_of::<u32>();
         let lists = 2 * size_of::<u32>();
-        let shard = size_of::<PageKey>() + lists + table + policy.bytes_per_entry_max();
+        let shard =
+            size_of::<PageKey>() + lists + PageTable::BYTES_PER_FRAME_MAX + policy.bytes_per_entry_max();
         size_of::<FrameState>() + cell + shard
     }
 
@@ -214,8 +224,9 @@ impl PageCache {
             let shard = lock(shard);
             stats.frames_free += (shard.free.len() + shard.failed.len()) as u64;
             stats.frames -= shard.parked.len() as u64;
-            for frame in &shard.table {
-                let state = &self.states[self.frame_number(number, *frame) as usize];
+            let used = (0..).zip(&shard.keys).filter(|(_, key)| **key != NO_PAGE);
+            for (frame, _) in used {
+                let state = &self.states[self.frame_number(number, frame) as usize];
                 let is_loading = state.state.load(Ordering::Relaxed) == STATE_LOADING;
                 stats.loading += u64::from(is_loading);
                 let is_evictable = !is_loading && state.pins.load(Ordering::Relaxed) == 0;
@@ -272,43 +283,53 @@ impl PageCache {
         count
     }
 
-    /// Pins the frame of a page; `None` when the page has none and all frames of its shard are pinned.
-    pub(crate) fn lookup(&self, key: PageKey) -> Option<PageLookup<'_>> {
-        let number = self.shard_of(key);
+    /// Pins the frames of `pages`, which are in one group of [`GROUP_PAGES`], and calls `found` with each. It
+    /// stops at a page that has no frame if all frames of its shard are pinned, and returns false.
+    pub(crate) fn lookup<'f>(
+        &'f self,
+        file: u64,
+        pages: Range<u64>,
+        mut found: impl FnMut(u64, PageLookup<'f>),
+    ) -> bool {
+        let number = self.shard_of(PageKey::new(file, pages.start));
         let mut shard = lock(&self.shards[number]);
-        if let Some(frame) = shard.find_frame(key) {
-            shard.policy.touch(frame);
-            self.counters.hits.fetch_add(1, Ordering::Relaxed);
-            return Some(PageLookup::Pinned(self.pin_frame(self.frame_number(number, frame))));
+        let (mut hits, mut misses, mut all) = (0, 0, true);
+        for page in pages {
+            let key = PageKey::new(file, page);
+            if let Some(frame) = shard.find_frame(key) {
+                hits += 1;
+                shard.policy.touch(frame);
+                found(page, PageLookup::Pinned(self.pin_frame(self.frame_number(number, frame))));
+                continue;
+            }
+            misses += 1;
+            match self.take_frame(number, &mut shard, Some(key)) {
+                Some(pin) => found(page, PageLookup::Fill(pin)),
+                None => {
+                    self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
+                    all = false;
+                    break;
+                }
+            }
         }
-        self.counters.misses.fetch_add(1, Ordering::Relaxed);
-        let filled = self.take_frame(number, &mut shard, Some(key));
-        if filled.is_none() {
-            self.counters.no_frame.fetch_add(1, Ordering::Relaxed);
+        drop(shard);
+        self.counters.hits.fetch_add(hits, Ordering::Relaxed);
+        if misses > 0 {
+            self.counters.misses.fetch_add(misses, Ordering::Relaxed);
         }
-        filled.map(|(pin, cell)| PageLookup::Fill(pin, cell))
+        all
     }
 
     /// Takes a free frame of the shard, or evicts one, and pins it. If `key` is given, the frame becomes that
-    /// of this page. Returns the pin and the cell to read into; `None` if all frames are pinned.
-    fn take_frame(
-        &self,
-        number: usize,
-        shard: &mut Shard,
-        key: Option<PageKey>,
-    ) -> Option<(Pin<'_>, CellMut)> {
+    /// of this page. `None` if all frames are pinned.
+    fn take_frame(&self, number: usize, shard: &mut Shard, key: Option<PageKey>) -> Option<Pin<'_>> {
         let frame = self.free_frame(number, shard)?;
         let global = self.frame_number(number, frame);
-        let Some(cell) = self.cells.write(global as usize) else {
-            // Only a pinned frame has a cell in use.
-            shard.free.push(frame);
-            return None;
-        };
         self.states[global as usize].state.store(STATE_LOADING, Ordering::Relaxed);
         if let Some(key) = key {
             shard.insert_page(key, frame);
         }
-        Some((self.pin_frame(global), cell))
+        Some(self.pin_frame(global))
     }
 
     /// Takes a frame for each of `pages`, which are between two requested pages, and appends it to `gap`. The
@@ -319,8 +340,7 @@ impl PageCache {
             let number = self.shard_of(key);
             let mut shard = lock(&self.shards[number]);
             let mut is_cached = shard.find_frame(key).is_some();
-            let filled = self.take_frame(number, &mut shard, (!is_cached).then_some(key));
-            let Some((pin, cell)) = filled else {
+            let Some(pin) = self.take_frame(number, &mut shard, (!is_cached).then_some(key)) else {
                 drop(shard);
                 self.free_trailing_cached(gap);
                 return false;
@@ -332,7 +352,7 @@ impl PageCache {
             }
             self.counters.unrequested.fetch_add(u64::from(!is_cached), Ordering::Relaxed);
             // A frame that is being filled is not evicted, so it need not be pinned.
-            gap.push(GapFrame { frame: pin.frame(), cell, is_cached });
+            gap.push(GapFrame { frame: pin.frame(), is_cached });
         }
         true
     }
@@ -340,8 +360,7 @@ impl PageCache {
     /// Removes pages from the end of a gap as long as they are cached: as the read ends with the gap, they
     /// need not be read.
     fn free_trailing_cached(&self, gap: &mut Vec<GapFrame>) {
-        while let Some(GapFrame { frame, cell, .. }) = gap.pop_if(|last| last.is_cached) {
-            drop(cell);
+        while let Some(GapFrame { frame, .. }) = gap.pop_if(|last| last.is_cached) {
             self.free_gap_frame(frame);
         }
     }
@@ -352,23 +371,25 @@ impl PageCache {
         lock(&self.shards[number]).free.push(own);
     }
 
-    /// Makes the page of a frame usable after its read, or removes it if the read has failed. Wakes the
-    /// threads that wait. The caller has dropped the cell.
-    pub(crate) fn complete_page(&self, frame: u32, result: Result<()>) {
-        let state = &self.states[frame as usize];
-        match result {
-            Ok(()) => state.state.store(STATE_READY, Ordering::SeqCst),
-            Err(error) => {
-                self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                let (number, own) = self.shard_and_frame(frame);
-                let mut shard = lock(&self.shards[number]);
-                state.state.store(STATE_FAILED, Ordering::SeqCst);
-                shard.remove_page(own);
-                shard.policy.remove(own);
-                shard.failed.push((own, error));
+    /// Makes the pages of frames usable after their read, or removes those whose read has failed. Wakes the
+    /// threads that wait. The caller has dropped the cells.
+    pub(crate) fn complete_pages(&self, pages: impl IntoIterator<Item = (u32, Result<()>)>) {
+        for (frame, result) in pages {
+            let state = &self.states[frame as usize];
+            match result {
+                Ok(()) => state.state.store(STATE_READY, Ordering::Release),
+                Err(error) => {
+                    self.counters.failures.fetch_add(1, Ordering::Relaxed);
+                    let (number, own) = self.shard_and_frame(frame);
+                    let mut shard = lock(&self.shards[number]);
+                    state.state.store(STATE_FAILED, Ordering::Release);
+                    shard.remove_page(own);
+                    shard.policy.remove(own);
+                    shard.failed.push((own, error));
+                }
             }
         }
-        // Either this thread sees the incremented `waiting`, or the waiting thread sees the new state.
+        // Either this thread sees the incremented `waiting`, or the waiting thread sees the new states.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
             drop(self.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
@@ -392,26 +413,25 @@ impl PageCache {
 
     /// Whether the page of a frame was read or could not be, so that it is no longer loading.
     pub fn is_settled(&self, frame: u32) -> bool {
-        self.states[frame as usize].state.load(Ordering::SeqCst) != STATE_LOADING
+        self.states[frame as usize].state.load(Ordering::Acquire) != STATE_LOADING
     }
 
     /// Evicts the pages of these files, given by their numbers, except those that are pinned or loading.
     pub fn evict_files(&self, files: &[u64]) {
         for (at, shard) in self.shards.iter().enumerate() {
             let mut shard = lock(shard);
-            let Shard { table, keys, free, policy, .. } = &mut *shard;
-            table.retain(|frame| {
-                let state = &self.states[self.frame_number(at, *frame) as usize];
+            for frame in 0..shard.keys.len() as u32 {
+                let state = &self.states[self.frame_number(at, frame) as usize];
                 // Acquire: as in `free_frame`.
                 let is_used = state.pins.load(Ordering::Acquire) > 0
                     || state.state.load(Ordering::Acquire) != STATE_READY;
-                let keep = is_used || !files.contains(&keys[*frame as usize].file);
-                if !keep {
-                    policy.remove(*frame);
-                    free.push(*frame);
+                let file = shard.keys[frame as usize].file;
+                if !is_used && file != NO_PAGE.file && files.contains(&file) {
+                    shard.remove_page(frame);
+                    shard.policy.remove(frame);
+                    shard.free.push(frame);
                 }
-                keep
-            });
+            }
         }
     }
 
@@ -436,8 +456,8 @@ impl PageCache {
     }
 
     fn shard_of(&self, key: PageKey) -> usize {
-        // Bits of the hash that the hash table of the shard does not use.
-        ((key.hash() >> 24) as u32 as usize * self.shards.len()) >> 32
+        // Bits of the hash that the page table of the shard does not use.
+        (key.group_hash() as u32 as usize * self.shards.len()) >> 32
     }
 
     /// Converts the number of a frame within its shard to its number in the cache.
@@ -460,10 +480,9 @@ impl Shard {
     /// Shard `number` of `shards`, with its part of the `frames` of the cache.
     fn new(frames: usize, number: usize, shards: usize, policy: PolicyKind) -> Shard {
         let own = (frames - number).div_ceil(shards) as u32;
-        let none = PageKey { file: u64::MAX, page: 0 };
         Shard {
-            table: HashTable::with_capacity(own as usize),
-            keys: (0..own).map(|_| none).collect(),
+            table: PageTable::new(own as usize),
+            keys: vec![NO_PAGE; own as usize].into(),
             free: (0..own).rev().collect(),
             parked: Vec::new(),
             failed: Vec::new(),
@@ -485,22 +504,20 @@ impl Shard {
 
     /// The number of the frame of a page within the shard.
     fn find_frame(&self, key: PageKey) -> Option<u32> {
-        self.table.find(key.hash(), |frame| self.keys[*frame as usize] == key).copied()
+        self.table.find(key.tag(), |frame| self.keys[frame as usize] == key)
     }
 
     /// Adds a page with its frame to the page table and to the eviction policy.
     fn insert_page(&mut self, key: PageKey, frame: u32) {
         self.keys[frame as usize] = key;
-        self.table.insert_unique(key.hash(), frame, |frame| self.keys[*frame as usize].hash());
+        self.table.insert(key.tag(), frame);
         self.policy.insert(frame, key.hash(), 1);
     }
 
     /// Removes the page of a frame from the page table.
     fn remove_page(&mut self, frame: u32) {
-        let hash = self.keys[frame as usize].hash();
-        if let Ok(entry) = self.table.find_entry(hash, |other| *other == frame) {
-            entry.remove();
-        }
+        let key = std::mem::replace(&mut self.keys[frame as usize], NO_PAGE);
+        self.table.remove(key.tag(), frame);
     }
 }
 

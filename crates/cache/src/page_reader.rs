@@ -1,8 +1,9 @@
 //! Reads pages into a [`PageCache`] by the read queue of a thread. No thread waits for a read under a lock.
 
-use crate::page_cache::{GapFrame, PageCache, PageKey, PageLookup, Pin};
+use crate::page_cache::{GapFrame, PageCache, PageLookup, Pin};
+use crate::page_table::GROUP_PAGES;
 use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
-use tierdex_io::{CellMut, Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
+use tierdex_io::{Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 
 /// Maximum number of pages of one read.
 pub const READ_PAGES_MAX: usize = 64;
@@ -16,28 +17,30 @@ pub struct PageReader {
     queue: ReadQueue,
     /// Missing pages whose reads have not been submitted yet.
     wanted: Vec<PageRequest>,
+    /// The files of `wanted`.
+    files: Vec<Arc<SealedFile>>,
     /// Reads in flight; the index is the tag of the read.
     in_flight: Vec<Option<InFlightPages>>,
     /// Maximum distance in pages between two requested pages that are read together.
     gap_max: u64,
     /// Number of pages in flight that nobody has requested.
     in_gaps: usize,
+    /// The frames of a completed read with the results of their checks; the vector is reused.
+    checked: Vec<(u32, Result<()>)>,
 }
 
-/// A missing page, and the frame that it is read into.
+/// A missing page, and the frame that it is read into. The file is an index in [`PageReader::files`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PageRequest {
-    file: Arc<SealedFile>,
+    file: usize,
     page: u64,
     frame: u32,
-    cell: CellMut,
 }
 
 /// The pages of a read in flight: consecutive pages of a file.
 struct InFlightPages {
     file: Arc<SealedFile>,
     first_page: u64,
-    /// The frames that the pages are read into.
-    frames: Vec<u32>,
     /// Number of pages that nobody has requested.
     in_gaps: usize,
     /// The frames that are freed after the read, as their pages have other frames.
@@ -50,7 +53,8 @@ impl PageReader {
     pub fn new(cache: Arc<PageCache>, queue: ReadQueue, gap_max: u64) -> PageReader {
         // Memory of the thread, not of the evaluation that first requests many pages.
         let (wanted, in_flight) = (Vec::with_capacity(2 * READ_PAGES_MAX), Vec::new());
-        PageReader { cache, queue, wanted, in_flight, gap_max, in_gaps: 0 }
+        let (files, checked) = (Vec::new(), Vec::with_capacity(READ_PAGES_MAX));
+        PageReader { cache, queue, wanted, files, in_flight, gap_max, in_gaps: 0, checked }
     }
 
     /// Pins the frames of `pages`, and calls `pinned` with each pin. Pages that are not cached are read when
@@ -63,14 +67,24 @@ impl PageReader {
         pages: Range<u64>,
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
-        for page in pages {
-            match cache.lookup(PageKey::new(file.number(), page)) {
-                None => return false,
-                Some(PageLookup::Pinned(pin)) => pinned(page, pin),
-                Some(PageLookup::Fill(pin, cell)) => {
-                    self.wanted.push(PageRequest { file: Arc::clone(file), page, frame: pin.frame(), cell });
+        let mut first = pages.start;
+        while first < pages.end {
+            let group = first..pages.end.min((first / GROUP_PAGES + 1) * GROUP_PAGES);
+            first = group.end;
+            let found = |page, found| match found {
+                PageLookup::Pinned(pin) => pinned(page, pin),
+                PageLookup::Fill(pin) => {
+                    let of_file = self.files.iter().rposition(|other| Arc::ptr_eq(other, file));
+                    let of_file = of_file.unwrap_or_else(|| {
+                        self.files.push(Arc::clone(file));
+                        self.files.len() - 1
+                    });
+                    self.wanted.push(PageRequest { file: of_file, page, frame: pin.frame() });
                     pinned(page, pin);
                 }
+            };
+            if !cache.lookup(file.number(), group, found) {
+                return false;
             }
         }
         true
@@ -81,13 +95,13 @@ impl PageReader {
     /// is read into a frame that is freed afterwards, so that a list that is cached in part needs no more
     /// reads than one that is not.
     pub fn send(&mut self) {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.sort_unstable_by_key(|wanted| (wanted.file.number(), wanted.page));
+        let (mut wanted, files) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.files));
+        wanted.sort_unstable();
         let mut rest = wanted.drain(..).peekable();
-        while let Some(PageRequest { file, page: first_page, frame, cell }) = rest.next() {
-            let (mut frames, mut cells, mut requested) = (vec![frame], vec![cell], 1);
+        while let Some(PageRequest { file, page: first_page, frame }) = rest.next() {
+            let (mut frames, mut requested) = (vec![frame], 1);
             let (mut gap_frames, mut cached) = (Vec::new(), Vec::new());
-            while let Some(next) = rest.peek().filter(|next| next.file.number() == file.number()) {
+            while let Some(next) = rest.peek().filter(|next| next.file == file) {
                 let end = first_page + frames.len() as u64;
                 let gap = next.page - end;
                 let in_gaps = self.in_gaps + (frames.len() - requested) + gap as usize;
@@ -96,31 +110,35 @@ impl PageReader {
                 if !fits {
                     break;
                 }
-                let filled = self.cache.take_gap_frames(file.number(), end..next.page, &mut gap_frames);
-                for GapFrame { frame, cell, is_cached } in gap_frames.drain(..) {
-                    frames.push(frame);
-                    cells.push(cell);
-                    cached.extend(is_cached.then_some(frame));
+                if gap > 0 {
+                    let file = files[file].number();
+                    let filled = self.cache.take_gap_frames(file, end..next.page, &mut gap_frames);
+                    for GapFrame { frame, is_cached } in gap_frames.drain(..) {
+                        frames.push(frame);
+                        cached.extend(is_cached.then_some(frame));
+                    }
+                    if !filled {
+                        break;
+                    }
                 }
-                if !filled {
-                    break;
-                }
-                if let Some(next) = rest.next() {
-                    frames.push(next.frame);
-                    cells.push(next.cell);
-                    requested += 1;
-                }
+                frames.push(next.frame);
+                requested += 1;
+                rest.next();
             }
             let in_gaps = frames.len() - requested;
             self.in_gaps += in_gaps;
-            self.submit_read(InFlightPages { file, first_page, frames, in_gaps, cached }, cells);
+            let pages = InFlightPages { file: Arc::clone(&files[file]), first_page, in_gaps, cached };
+            self.submit_read(pages, frames);
         }
         drop(rest);
         self.wanted = wanted;
     }
 
-    fn submit_read(&mut self, pages: InFlightPages, cells: Vec<CellMut>) {
-        let Some(target) = ReadTarget::across(cells) else { return };
+    /// Reads consecutive pages into these frames.
+    fn submit_read(&mut self, pages: InFlightPages, frames: impl IntoIterator<Item = u32>) {
+        // No other thread uses a frame whose page is loading.
+        let cells = self.cache.cells().write_all(frames).expect("the cells of pages that are loading");
+        let target = ReadTarget::from(cells);
         let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
             self.in_flight.push(None);
             self.in_flight.len() - 1
@@ -166,46 +184,40 @@ impl PageReader {
         counters.reads_fell_back.fetch_add(u64::from(fell_back), Ordering::Relaxed);
         counters.bytes_read.fetch_add(*result.as_ref().unwrap_or(&0) as u64, Ordering::Relaxed);
         self.in_gaps -= pages.in_gaps;
+        let frames = target.parts().indexes();
         if pages.in_gaps > 0 && result.is_err() {
+            let frames: Vec<u32> = frames.collect();
             drop(target);
-            return self.read_each(pages);
+            return self.read_each(pages, frames);
         }
-        let InFlightPages { file, first_page, frames, cached, .. } = pages;
-        let mut left = result;
-        let checked: Vec<Result<()>> = target
-            .pieces()
-            .zip(first_page..)
-            .map(|(piece, page)| {
-                let len = left.as_mut().map_err(|error| error.clone())?;
+        let InFlightPages { file, first_page, cached, .. } = pages;
+        let (mut left, mut checked) = (result, std::mem::take(&mut self.checked));
+        checked.extend(frames.zip(target.pieces()).zip(first_page..).map(|((frame, piece), page)| {
+            let check = |len: &mut usize| {
                 let bytes = &piece[..(*len).min(piece.len())];
                 *len -= bytes.len();
                 check_page(&file, page, bytes)
-            })
-            .collect();
+            };
+            (frame, left.as_mut().map_err(|error| error.clone()).and_then(check))
+        }));
         drop(target);
-        for (frame, result) in frames.into_iter().zip(checked) {
-            match cached.contains(&frame) {
-                true => self.cache.free_gap_frame(frame),
-                false => self.cache.complete_page(frame, result),
-            }
-        }
+        cached.iter().for_each(|frame| self.cache.free_gap_frame(*frame));
+        self.cache.complete_pages(checked.drain(..).filter(|(frame, _)| !cached.contains(frame)));
+        self.checked = checked;
     }
 
     /// Reads each page again by a read of its own, after one read of all has failed: a damaged page that
     /// nobody has requested must not fail the requested ones.
-    fn read_each(&mut self, InFlightPages { file, first_page, frames, cached, .. }: InFlightPages) {
+    fn read_each(&mut self, pages: InFlightPages, frames: Vec<u32>) {
+        let InFlightPages { file, first_page, cached, .. } = pages;
         for (frame, page) in frames.into_iter().zip(first_page..) {
             if cached.contains(&frame) {
                 self.cache.free_gap_frame(frame);
                 continue;
             }
-            // The failed read has dropped its cells, and no thread uses a page that is loading.
-            let cell =
-                self.cache.cells().write(frame as usize).expect("the cell of a page that is not settled");
             let file = Arc::clone(&file);
-            let pages =
-                InFlightPages { file, first_page: page, frames: vec![frame], in_gaps: 0, cached: Vec::new() };
-            self.submit_read(pages, vec![cell]);
+            let pages = InFlightPages { file, first_page: page, in_gaps: 0, cached: Vec::new() };
+            self.submit_read(pages, [frame]);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex_io::{CellMut, Cells, PAGE, ReadFile, ReadQueue, ReadTarget};
+use tierdex_io::{Cells, PAGE, ReadFile, ReadQueue, ReadTarget};
 
 /// Maximum result, in pages. A longer gap would evict too many pages if the device was slow by chance.
 const GAP_PAGES_MAX: u64 = 8;
@@ -77,10 +77,8 @@ fn time_reads(
     let first = if pages == 1 { round } else { MEASUREMENTS as u64 + round * pages };
     let began = Instant::now();
     for number in 0..reads {
-        let own = (number * pages..(number + 1) * pages).map(|cell| cells.write(cell as usize));
-        let own: Option<Vec<CellMut>> = own.collect();
-        if let Some(target) = own.and_then(ReadTarget::across) {
-            queue.submit(file, (number * distance + first) * PAGE, target, number);
+        if let Some(own) = cells.write_all((number * pages) as u32..((number + 1) * pages) as u32) {
+            queue.submit(file, (number * distance + first) * PAGE, ReadTarget::from(own), number);
         }
     }
     let mut ended = 0;

@@ -45,8 +45,8 @@ pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};
 pub use memory::{
-    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells, Region, RegionKind, ResidentBytes, Size,
-    available_memory, share_heap, trim_heap,
+    Arena, CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellParts, CellRef, Cells, Region, RegionKind,
+    ResidentBytes, Size, available_memory, share_heap, trim_heap,
 };
 pub use posix::PosixDisk;
 pub use process::{

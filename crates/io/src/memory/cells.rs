@@ -93,9 +93,37 @@ impl Cells {
     /// # Panics
     /// When `index` is not less than [`Cells::len`].
     pub fn write(self: &Arc<Self>, index: usize) -> Option<CellMut> {
+        self.begin_write(index).then(|| CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
+    }
+
+    /// Write guards of several cells, as parts; `None` while one of them is read or written.
+    ///
+    /// # Panics
+    /// When an index is not less than [`Cells::len`].
+    pub fn write_all(self: &Arc<Self>, indexes: impl IntoIterator<Item = u32>) -> Option<CellParts> {
+        let mut guards = CellParts { cells: Arc::clone(self), parts: Vec::new() };
+        for index in indexes {
+            if !self.begin_write(index as usize) {
+                return None;
+            }
+            guards.parts.push(CellPart { index, range: 0..self.cell_bytes as u32 });
+        }
+        Some(guards)
+    }
+
+    /// Begins a write guard; false while the cell is read or written.
+    fn begin_write(&self, index: usize) -> bool {
         let one = STATE_WRITING + 1;
-        self.states[index].compare_exchange(0, one, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        Some(CellMut { cells: Arc::clone(self), index, range: 0..self.cell_bytes })
+        self.states[index].compare_exchange(0, one, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Ends a write guard.
+    fn end_write(&self, index: usize) {
+        let state = &self.states[index];
+        if state.fetch_sub(1, Ordering::Release) == STATE_WRITING + 1 {
+            fence(Ordering::Acquire);
+            state.store(0, Ordering::Release);
+        }
     }
 
     /// Gives the memory of cell `index` back to the system until the cell is written again. Its bytes are
@@ -109,6 +137,11 @@ impl Cells {
         // SAFETY: the cell is a part of the region, and its only write guard is `cell`.
         unsafe { self.region.mapping().discard(cell.offset(), self.cell_bytes) };
         true
+    }
+
+    /// The address of the first byte of a part.
+    fn first_byte(&self, part: &CellPart) -> *mut u8 {
+        self.start(part.index as usize).wrapping_add(part.range.start as usize)
     }
 
     /// The address of cell `index`, which must exist.
@@ -193,11 +226,6 @@ impl CellMut {
         CellMut { cells: Arc::clone(&self.cells), index, range: middle..end }
     }
 
-    /// Address of the first byte of the range, writable as long as this guard lives: no other guard has it.
-    pub(crate) fn start(&mut self) -> *mut u8 {
-        self.first_byte()
-    }
-
     fn first_byte(&self) -> *mut u8 {
         self.cells.start(self.index).wrapping_add(self.range.start)
     }
@@ -226,10 +254,96 @@ impl DerefMut for CellMut {
 
 impl Drop for CellMut {
     fn drop(&mut self) {
-        let state = &self.cells.states[self.index];
-        if state.fetch_sub(1, Ordering::Release) == STATE_WRITING + 1 {
-            fence(Ordering::Acquire);
-            state.store(0, Ordering::Release);
+        self.cells.end_write(self.index);
+    }
+}
+
+/// Write guards of parts of several cells, in an order that the caller chose: those of a read.
+#[derive(Debug)]
+pub struct CellParts {
+    cells: Arc<Cells>,
+    parts: Vec<CellPart>,
+}
+
+/// A write guard of a part of a cell.
+#[derive(Debug)]
+struct CellPart {
+    index: u32,
+    range: Range<u32>,
+}
+
+impl CellParts {
+    /// The guards of these cells; `None` when there are none.
+    ///
+    /// # Panics
+    /// When the cells are not all of one [`Cells`].
+    pub fn of_guards(guards: impl IntoIterator<Item = CellMut>) -> Option<CellParts> {
+        let mut guards = guards.into_iter();
+        let first = guards.next()?;
+        let mut all = CellParts { cells: Arc::clone(&first.cells), parts: Vec::new() };
+        all.take_guard(first);
+        for guard in guards {
+            assert!(Arc::ptr_eq(&all.cells, &guard.cells), "cells of several memories");
+            all.take_guard(guard);
         }
+        Some(all)
+    }
+
+    /// Replaces a guard by a part.
+    fn take_guard(&mut self, guard: CellMut) {
+        // The guard ends after the part was counted, so that no other begins in between.
+        self.cells.states[guard.index].fetch_add(1, Ordering::Relaxed);
+        let range = guard.range.start as u32..guard.range.end as u32;
+        self.parts.push(CellPart { index: guard.index as u32, range });
+    }
+
+    /// The guard of the first part alone; the others end.
+    pub fn into_first(self) -> CellMut {
+        let CellPart { index, range } = &self.parts[0];
+        let (index, range) = (*index as usize, range.start as usize..range.end as usize);
+        self.cells.states[index].fetch_add(1, Ordering::Relaxed);
+        CellMut { cells: Arc::clone(&self.cells), index, range }
+    }
+
+    /// The cells that they belong to.
+    pub fn cells(&self) -> &Arc<Cells> {
+        &self.cells
+    }
+
+    /// The index of the cell of each part.
+    pub fn indexes(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().map(|part| part.index)
+    }
+
+    /// The bytes of each part.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        // SAFETY: within the region, which `cells` keeps mapped; only these guards write these bytes.
+        self.parts
+            .iter()
+            .map(|part| unsafe { slice::from_raw_parts(self.cells.first_byte(part), part.range.len()) })
+    }
+
+    /// The bytes of each part, writable.
+    pub(crate) fn pieces_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let cells = &self.cells;
+        self.parts.iter_mut().map(|part| {
+            // SAFETY: as in `pieces`; the guards are borrowed mutably, and their parts do not overlap.
+            unsafe { slice::from_raw_parts_mut(cells.first_byte(part), part.range.len()) }
+        })
+    }
+
+    /// The address of each part, writable as long as these guards live, and its offset in the region.
+    pub(crate) fn raw_pieces(&mut self) -> impl Iterator<Item = (*mut [u8], usize)> {
+        let cells = &self.cells;
+        self.parts.iter().map(|part| {
+            let offset = part.index as usize * cells.cell_bytes + part.range.start as usize;
+            (std::ptr::slice_from_raw_parts_mut(cells.first_byte(part), part.range.len()), offset)
+        })
+    }
+}
+
+impl Drop for CellParts {
+    fn drop(&mut self) {
+        self.parts.iter().for_each(|part| self.cells.end_write(part.index as usize));
     }
 }

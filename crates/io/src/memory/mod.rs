@@ -28,7 +28,7 @@ mod resident;
 mod size;
 
 pub use available::available_memory;
-pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellRef, Cells};
+pub use cells::{CELL_BYTES_MAX, CELL_BYTES_MIN, CellMut, CellParts, CellRef, Cells};
 pub use heap::{share_heap, trim_heap};
 pub(crate) use page::PAGE_LEN;
 pub use region::{Region, RegionKind};

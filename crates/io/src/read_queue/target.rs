@@ -1,15 +1,14 @@
-//! The memory that a read fills: a part of a cell, or several cells or parts of them.
+//! The memory that a read fills: several cells, or parts of cells.
 
-use crate::memory::{CellMut, Cells};
+use crate::memory::{CellMut, CellParts, Cells};
 use std::{ops::Range, sync::Arc};
 
-/// The buffers that a read fills: a part of a cell, or a sequence of cells or parts of them. The length of
-/// the read is the length of the target.
+/// The buffers that a read fills: a sequence of cells or of parts of them. The length of the read is the
+/// length of the target.
 #[derive(Debug)]
 pub struct ReadTarget {
-    first: CellMut,
-    more: Vec<CellMut>,
-    /// The bytes to fill, as a range of the concatenated bytes of all cells.
+    parts: CellParts,
+    /// The bytes to fill, as a range of the concatenated bytes of all parts.
     range: Range<usize>,
 }
 
@@ -21,7 +20,8 @@ impl ReadTarget {
     pub fn new(cell: CellMut, range: Range<usize>) -> ReadTarget {
         let bytes = cell.len();
         assert!(range.start <= range.end && range.end <= bytes, "{range:?} of a cell of {bytes} bytes");
-        ReadTarget { first: cell, more: Vec::new(), range }
+        let parts = CellParts::of_guards([cell]).expect("one cell");
+        ReadTarget { parts, range }
     }
 
     /// All bytes of several cells of one [`Cells`]; `None` when there are no cells.
@@ -29,19 +29,12 @@ impl ReadTarget {
     /// # Panics
     /// When the cells are not all of one [`Cells`].
     pub fn across(cells: impl IntoIterator<Item = CellMut>) -> Option<ReadTarget> {
-        let mut cells = cells.into_iter();
-        let (first, more) = (cells.next()?, cells.collect::<Vec<_>>());
-        assert!(
-            more.iter().all(|cell| Arc::ptr_eq(cell.cells(), first.cells())),
-            "cells of several memories"
-        );
-        let len = first.len() + more.iter().map(|cell| cell.len()).sum::<usize>();
-        Some(ReadTarget { first, more, range: 0..len })
+        CellParts::of_guards(cells).map(ReadTarget::from)
     }
 
     /// Returns the cell of the target, or the first one of several.
     pub fn into_cell(self) -> CellMut {
-        self.first
+        self.parts.into_first()
     }
 
     /// The bytes to fill, as a range of the concatenated bytes of the cells.
@@ -49,35 +42,37 @@ impl ReadTarget {
         self.range.clone()
     }
 
+    /// The cells to fill, or the parts of them.
+    pub fn parts(&self) -> &CellParts {
+        &self.parts
+    }
+
     /// The bytes of the target, one slice for each cell.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        let cells = std::iter::once(&self.first).chain(&self.more);
-        cells_in_range(self.range(), cells, |cell| cell.len()).map(|(cell, range)| &cell[range])
+        let pieces = self.parts.pieces();
+        pieces_in_range(self.range(), pieces, |piece| piece.len()).map(|(piece, range)| &piece[range])
     }
 
     /// Bytes `range` of the target, one slice for each cell.
     pub(super) fn pieces_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = &mut [u8]> {
-        self.cells_mut(range).map(|(cell, range)| &mut cell[range])
-    }
-
-    /// The cells that contain bytes `range` of the target, each with the range within the cell.
-    fn cells_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = (&mut CellMut, Range<usize>)> {
         let range = self.range.start + range.start..self.range.start + range.end;
-        let cells = std::iter::once(&mut self.first).chain(&mut self.more);
-        cells_in_range(range, cells, |cell| cell.len())
+        let pieces = self.parts.pieces_mut();
+        pieces_in_range(range, pieces, |piece| piece.len()).map(|(piece, range)| &mut piece[range])
     }
 
     /// Bytes `range` of the target as one raw slice for each cell, each with its offset in the region.
     pub(super) fn raw_pieces_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = (*mut [u8], usize)> {
-        self.cells_mut(range).map(|(cell, range)| {
-            let start = cell.start().wrapping_add(range.start);
-            (std::ptr::slice_from_raw_parts_mut(start, range.len()), cell.offset() + range.start)
+        let range = self.range.start + range.start..self.range.start + range.end;
+        let pieces = self.parts.raw_pieces();
+        pieces_in_range(range, pieces, |(piece, _)| piece.len()).map(|((piece, offset), range)| {
+            let start = piece.cast::<u8>().wrapping_add(range.start);
+            (std::ptr::slice_from_raw_parts_mut(start, range.len()), offset + range.start)
         })
     }
 
     /// The [`Cells`] that all cells of the target belong to.
     pub(super) fn cells(&self) -> &Arc<Cells> {
-        self.first.cells()
+        self.parts.cells()
     }
 
     /// The bytes of the target in its first cell.
@@ -91,19 +86,19 @@ impl ReadTarget {
     }
 }
 
-/// Maps a range of the concatenated bytes of `cells` to ranges of single cells. Cells outside the range are
-/// skipped.
-fn cells_in_range<C>(
+/// Maps a range of the concatenated bytes of `pieces` to ranges of single pieces. Pieces outside the range
+/// are skipped.
+fn pieces_in_range<P>(
     range: Range<usize>,
-    cells: impl Iterator<Item = C>,
-    len: impl Fn(&C) -> usize,
-) -> impl Iterator<Item = (C, Range<usize>)> {
+    pieces: impl Iterator<Item = P>,
+    len: impl Fn(&P) -> usize,
+) -> impl Iterator<Item = (P, Range<usize>)> {
     let mut before = 0;
-    cells.filter_map(move |cell| {
-        let (start, end) = (before, before + len(&cell));
+    pieces.filter_map(move |piece| {
+        let (start, end) = (before, before + len(&piece));
         before = end;
         let within = range.start.max(start)..range.end.min(end);
-        (!within.is_empty()).then(|| (cell, within.start - start..within.end - start))
+        (!within.is_empty()).then(|| (piece, within.start - start..within.end - start))
     })
 }
 
@@ -112,5 +107,13 @@ impl From<CellMut> for ReadTarget {
     fn from(cell: CellMut) -> ReadTarget {
         let range = 0..cell.len();
         ReadTarget::new(cell, range)
+    }
+}
+
+/// All bytes of the parts.
+impl From<CellParts> for ReadTarget {
+    fn from(parts: CellParts) -> ReadTarget {
+        let len = parts.pieces().map(<[u8]>::len).sum();
+        ReadTarget { parts, range: 0..len }
     }
 }

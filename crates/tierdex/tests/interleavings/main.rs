@@ -25,6 +25,8 @@ mod hash {
 
 #[path = "../../../cache/src/page_cache.rs"]
 mod page_cache;
+#[path = "../../../cache/src/page_table.rs"]
+mod page_table;
 #[path = "../../../cache/src/policy/mod.rs"]
 mod policy;
 
@@ -69,13 +71,14 @@ type ReadOutcome = (bool, Result<u8, ErrorKind>);
 /// Reads a page as a thread of the engine does; `None` if no frame was free. If `fails`, a read from disk
 /// fails.
 fn read_page(cache: &PageCache, key: PageKey, fails: bool) -> Option<ReadOutcome> {
-    let (pin, fills) = match cache.lookup(key)? {
+    let mut found = None;
+    cache.lookup(key.file, key.page..key.page + 1, |_, page| found = Some(page));
+    let (pin, fills) = match found? {
         PageLookup::Pinned(pin) => (pin, false),
-        PageLookup::Fill(pin, mut cell) => {
-            cell[0] = 7;
-            drop(cell);
+        PageLookup::Fill(pin) => {
+            cache.cells().write(pin.frame() as usize).unwrap()[0] = 7;
             let error = || Error::new(ErrorKind::Denied, "read", "a page", "as a test wants it");
-            cache.complete_page(pin.frame(), if fails { Err(error()) } else { Ok(()) });
+            cache.complete_pages([(pin.frame(), if fails { Err(error()) } else { Ok(()) })]);
             (pin, true)
         }
     };
