@@ -170,7 +170,7 @@ impl PolicyRun<'_> {
             .meta_tier(MetaTier::Dram)
             .threads(1)
             // Reads no pages between requested ones: they are not requests, but would evict others.
-            .gap_pages(0)
+            .read_costs(tierdex::ReadCosts::of_gap(0))
             .hits_max(flags.k);
         let engine = Engine::new(index, &options)?;
         let cache = engine.page_cache();

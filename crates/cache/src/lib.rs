@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a cache in a memory region | [`PageCache`], [`PolicyKind`] |
 //! | to pin pages, and to read those that are missing | [`PageReader`], [`Pin`] |
-//! | the distance up to which two reads are joined | [`measure_gap`] |
+//! | what reads of a device cost, and which are joined | [`ReadCosts`] |
 //! | counters | [`CacheStats`] |
 //! | to compare eviction policies | [`Policy`], [`Lru`] |
 //!
@@ -20,12 +20,12 @@ mod page_cache;
 mod page_reader;
 mod page_table;
 mod policy;
-mod read_gap;
+mod read_costs;
 mod stats;
 mod sync;
 
 pub use page_cache::{PageCache, Pin};
 pub use page_reader::{PageReader, READ_PAGES_MAX};
 pub use policy::{Lru, Policy, PolicyKind};
-pub use read_gap::measure_gap;
+pub use read_costs::ReadCosts;
 pub use stats::CacheStats;

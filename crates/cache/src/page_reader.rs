@@ -2,6 +2,7 @@
 
 use crate::page_cache::{GapFrame, PageCache, PageLookup, Pin};
 use crate::page_table::GROUP_PAGES;
+use crate::read_costs::ReadCosts;
 use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
 use tierdex_io::{Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 
@@ -21,8 +22,8 @@ pub struct PageReader {
     files: Vec<Arc<SealedFile>>,
     /// Reads in flight; the index is the tag of the read.
     in_flight: Vec<Option<InFlightPages>>,
-    /// Maximum distance in pages between two requested pages that are read together.
-    gap_max: u64,
+    /// Decides which requested pages are read together.
+    costs: ReadCosts,
     /// Number of pages in flight that nobody has requested.
     in_gaps: usize,
     /// The frames of a completed read with the results of their checks; the vector is reused.
@@ -49,12 +50,17 @@ struct InFlightPages {
 
 impl PageReader {
     /// Reads into `cache` by `queue`. Two requested pages are read together, with the pages between them, if
-    /// these are at most `gap_max` ([`measure_gap`](crate::measure_gap)).
-    pub fn new(cache: Arc<PageCache>, queue: ReadQueue, gap_max: u64) -> PageReader {
+    /// that costs less than two reads.
+    pub fn new(cache: Arc<PageCache>, queue: ReadQueue, costs: ReadCosts) -> PageReader {
         // Memory of the thread, not of the evaluation that first requests many pages.
         let (wanted, in_flight) = (Vec::with_capacity(2 * READ_PAGES_MAX), Vec::new());
         let (files, checked) = (Vec::new(), Vec::with_capacity(READ_PAGES_MAX));
-        PageReader { cache, queue, wanted, files, in_flight, gap_max, in_gaps: 0, checked }
+        PageReader { cache, queue, wanted, files, in_flight, costs, in_gaps: 0, checked }
+    }
+
+    /// What reads cost.
+    pub fn costs(&self) -> ReadCosts {
+        self.costs
     }
 
     /// Pins the frames of `pages`, and calls `pinned` with each pin. Pages that are not cached are read when
@@ -105,7 +111,8 @@ impl PageReader {
                 let end = first_page + frames.len() as u64;
                 let gap = next.page - end;
                 let in_gaps = self.in_gaps + (frames.len() - requested) + gap as usize;
-                let fits = gap <= self.gap_max && next.page - first_page < READ_PAGES_MAX as u64;
+                let fits = next.page - first_page < READ_PAGES_MAX as u64;
+                let fits = fits && self.costs.joins(frames.len() as u64, gap);
                 let fits = fits && (gap == 0 || in_gaps <= self.cache.frames() / GAP_FRAMES_DIVISOR);
                 if !fits {
                     break;

@@ -26,6 +26,7 @@ compile_error!(
     "tierdex needs 64-bit Linux: it reads files with io_uring and O_DIRECT and locks them as Linux does"
 );
 
+mod cpu_time;
 mod disk;
 mod envelope;
 pub mod errno;
@@ -38,6 +39,7 @@ mod process;
 mod random;
 mod read_queue;
 
+pub use cpu_time::thread_cpu_time;
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
 pub(crate) use disk::{end_of_file_error, lock_held_error};
 pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};

@@ -138,7 +138,7 @@ pub use rank::{Bm25, Scorer};
 pub use schema::Schema;
 pub use segment::read::StoredDocument;
 #[doc(inline)]
-pub use tierdex_cache::{CacheStats, PolicyKind};
+pub use tierdex_cache::{CacheStats, PolicyKind, ReadCosts};
 #[doc(inline)]
 pub use tierdex_io::{ReadKind, RegionKind, Size};
 

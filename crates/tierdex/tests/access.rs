@@ -112,7 +112,7 @@ fn engines_with_any_cache_and_memory_tier_give_the_same_results() {
                 .cache_size(RegionKind::Dram, Size::Bytes([4096 * 6, 4096 * 200][turn % 2]))
                 .policy(PolicyKind::ALL[turn % PolicyKind::ALL.len()])
                 .reads(ReadKind::Pread, 4)
-                .gap_pages(turn as u64 % 4)
+                .read_costs(tierdex::ReadCosts::of_gap(turn as u64 % 4))
                 .threads(1 + turn % 3)
                 .meta_tier(meta.clone());
             check_in_new_engine(&cases[number], &options, &meta.to_string());

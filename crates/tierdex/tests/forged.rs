@@ -188,7 +188,11 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
 /// Runs all queries in an engine, with dictionaries and skip records on disk or resident.
 fn run_batch(index: &Index, random: &mut Random) -> Result<(), Error> {
     let meta = random.pick(&[MetaTier::Disk, MetaTier::Terms, MetaTier::Index(RegionKind::Dram)]).clone();
-    let options = EngineOptions::new().dram(24 << 20).hits_max(10).gap_pages(2).meta_tier(meta);
+    let options = EngineOptions::new()
+        .dram(24 << 20)
+        .hits_max(10)
+        .read_costs(tierdex::ReadCosts::of_gap(2))
+        .meta_tier(meta);
     let engine = Engine::new(index, &options.threads(1).growth(0))?;
     let queries: Vec<Query> =
         QUERIES.split("; ").map(|text| Query::parse(text, index.schema())).collect::<Result<_, _>>()?;

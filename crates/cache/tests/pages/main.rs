@@ -5,7 +5,7 @@ mod files;
 
 use files::{TestFile, fail_read, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
 use std::{sync::Arc, thread};
-use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind};
+use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind, ReadCosts};
 use tierdex_io::{Cells, Disk, ErrorKind, FaultDisk, FaultPlan, MemDisk, PAGE, Region, RegionKind, Repeat};
 
 const TEST_FILE_PAGES: usize = 40;
@@ -41,7 +41,7 @@ fn write_and_open<D: Disk>(
 ) -> (D, TestFile, PageReader) {
     let written = write_test_file(&disk, "a", pages);
     let queue = new_read_queue(&disk, tested_read_kinds()[0], depth);
-    (disk, written, PageReader::new(cache.clone(), queue, gap_max))
+    (disk, written, PageReader::new(cache.clone(), queue, ReadCosts::of_gap(gap_max)))
 }
 
 /// Pins pages and waits until they are read. Stops at the first page for which there is no frame.
@@ -115,7 +115,7 @@ fn concurrent_readers_find_the_bytes_of_the_file() {
                         let (cache, written, disk) = (&cache, &written, &disk);
                         scope.spawn(move || {
                             let queue = new_read_queue(disk, kind, 3);
-                            let mut reader = PageReader::new(cache.clone(), queue, number);
+                            let mut reader = PageReader::new(cache.clone(), queue, ReadCosts::of_gap(number));
                             let mut random = number + 1;
                             let mut kept = read_pages(&mut reader, cache, written, number, 1);
                             for _ in 0..400 {
@@ -150,7 +150,8 @@ fn a_page_that_could_not_be_read_is_read_again() {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write_test_file(&disk, "a", TEST_FILE_PAGES);
             let cache = new_cache(12, PolicyKind::Lru);
-            let mut reader = PageReader::new(cache.clone(), new_read_queue(&disk, kind, 2), 0);
+            let mut reader =
+                PageReader::new(cache.clone(), new_read_queue(&disk, kind, 2), ReadCosts::of_gap(0));
             for at in 1..6 {
                 fail_read(&disk, at, Repeat::Once);
                 let mut failed = 0;
@@ -301,7 +302,11 @@ fn a_request_stops_at_the_first_page_without_a_frame() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let written = write_test_file(&*disk, "a", TEST_FILE_PAGES);
     let cache = new_cache(8, PolicyKind::S3Fifo);
-    let mut reader = PageReader::new(cache.clone(), new_read_queue(&*disk, tested_read_kinds()[0], 4), 0);
+    let mut reader = PageReader::new(
+        cache.clone(),
+        new_read_queue(&*disk, tested_read_kinds()[0], 4),
+        ReadCosts::of_gap(0),
+    );
     let pinned = read_pages(&mut reader, &cache, &written, 3, 12);
     assert_eq!(pinned.len(), 8);
     assert!(read_pages(&mut reader, &cache, &written, 30, 1).is_empty());
@@ -347,7 +352,7 @@ fn a_cache_is_resized_while_pages_are_read() {
                 let (cache, written, disk) = (&cache, &written, &disk);
                 scope.spawn(move || {
                     let queue = new_read_queue(disk, tested_read_kinds()[0], 3);
-                    let mut reader = PageReader::new(cache.clone(), queue, number);
+                    let mut reader = PageReader::new(cache.clone(), queue, ReadCosts::of_gap(number));
                     for round in 0..300 {
                         let first = (round * 37 + number * 11) % 390;
                         let pinned = read_pages(&mut reader, cache, written, first, 10);

@@ -221,7 +221,28 @@ impl<'a> ListedBlocks<'a> {
         buffer.fill(&self.list, file, self.source, block, range)
     }
 
-    /// Prefetches a byte range of a block. False if the source prefetches no more
+    /// As [`Blocks::prefetch_run`], of blocks of one superblock.
+    fn prefetch_in_superblock(
+        &mut self,
+        file: &Arc<SealedFile>,
+        blocks: Range<usize>,
+        frequencies: bool,
+    ) -> Result<bool> {
+        let (first, last) = (blocks.start, blocks.end - 1);
+        let interleaved = self.is_interleaved(first);
+        let range = |part, of| self.list.range_in_layout(part, interleaved, of);
+        let start = range(ListPart::Docs, first)?.start;
+        let end = range(if interleaved && frequencies { ListPart::Freqs } else { ListPart::Docs }, last)?.end;
+        let apart = if frequencies && !interleaved {
+            range(ListPart::Freqs, first)?.start..range(ListPart::Freqs, last)?.end
+        } else {
+            0..0
+        };
+        Ok(self.prefetch(file, ListPart::Docs, first, start..end)
+            && (apart.is_empty() || self.prefetch(file, ListPart::Freqs, first, apart)))
+    }
+
+    /// Prefetches a byte range of a block, and maybe of those after it. False if the source prefetches no more
     /// ([`BlockSource::prefetch`]).
     fn prefetch(&mut self, file: &Arc<SealedFile>, part: ListPart, block: usize, range: Range<u64>) -> bool {
         let buffer = self.buffer_of(part, block);
@@ -260,21 +281,46 @@ impl<'a> Blocks<'a> {
         Ok(list.prefetch(field.postings_file(), part, block, range))
     }
 
+    /// Byte range of the documents and frequencies of adjacent blocks, if they are adjacent in the file: else
+    /// from the first documents to the last frequencies. Empty for an inline list.
+    pub(super) fn range_of_run(&self, blocks: Range<usize>) -> Result<Range<u64>> {
+        let Blocks::Listed(list) = self else { return Ok(0..0) };
+        let end = list.list.range(ListPart::Freqs, blocks.end - 1)?.end;
+        Ok(list.list.range(ListPart::Docs, blocks.start)?.start..end)
+    }
+
+    /// The source that blocks are read from; `None` for an inline list.
+    pub(super) fn source(&self) -> Option<&'a dyn BlockSource> {
+        match self {
+            Blocks::Inline(_) => None,
+            Blocks::Listed(list) => Some(list.source),
+        }
+    }
+
     /// Byte range of the documents of a block; empty for an inline list.
     pub(super) fn document_range(&mut self, block: usize) -> Result<Range<u64>> {
         let Blocks::Listed(list) = self else { return Ok(0..0) };
         list.range(ListPart::Docs, block)
     }
 
-    /// Prefetches documents and frequencies of a block. False if the source prefetches no more.
-    pub(super) fn prefetch_both(&mut self, field: &FieldReader, block: usize) -> Result<bool> {
-        if let Blocks::Listed(list) = self
-            && list.is_interleaved(block)
-        {
-            let range = list.interleaved_range(block)?;
-            return Ok(list.prefetch(field.postings_file(), ListPart::Docs, block, range));
+    /// Prefetches the documents of adjacent blocks, and their frequencies if `frequencies`. False if the
+    /// source prefetches no more.
+    pub(super) fn prefetch_run(
+        &mut self,
+        field: &FieldReader,
+        blocks: Range<usize>,
+        frequencies: bool,
+    ) -> Result<bool> {
+        let Blocks::Listed(list) = self else { return Ok(true) };
+        let mut first = blocks.start;
+        while first < blocks.end {
+            let end = blocks.end.min((first / SUPERBLOCK + 1) * SUPERBLOCK);
+            if !list.prefetch_in_superblock(field.postings_file(), first..end, frequencies)? {
+                return Ok(false);
+            }
+            first = end;
         }
-        Ok(self.prefetch(field, ListPart::Docs, block)? && self.prefetch(field, ListPart::Freqs, block)?)
+        Ok(true)
     }
 
     /// Reads documents and frequencies of a block together if they are neighbours in the file. For callers

@@ -4,7 +4,9 @@ use super::trace::{BLOCK_PRUNED, BlockCounts, DOCUMENTS_DECODED, FREQUENCIES_DEC
 use super::{blocks::Blocks, positions::PositionsReader};
 use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, RecordPart, TermInfo};
 use crate::{Result, limits::BLOCK};
+use std::ops::Range;
 use tierdex_codec::{BitmapView, Intersection, intersect};
+use tierdex_io::PAGE;
 
 /// Decodes blocks of a list in any order, and holds one decoded block. Arrays of two have an element for
 /// documents and one for frequencies.
@@ -19,6 +21,34 @@ pub struct ScatteredBlocks<'a> {
     /// The block whose values were last used in place, and these values.
     in_place: [(usize, &'a [u32]); 2],
     trace: Trace,
+}
+
+/// The cost of reading some pages of a file, added in ascending order. Pages between two of them are read too
+/// where that costs less than another read.
+#[derive(Default)]
+pub struct PlannedReads {
+    /// Cost in nanoseconds of all reads but the last.
+    cost: u64,
+    /// Pages and cost of the last read.
+    pages: Range<u64>,
+    last: u64,
+}
+
+impl PlannedReads {
+    fn add(&mut self, pages: Range<u64>, read_cost: &dyn Fn(u64) -> u64) {
+        let together = read_cost(pages.end.saturating_sub(self.pages.start));
+        let alone = read_cost(pages.end.saturating_sub(pages.start));
+        if self.pages.is_empty() || together > self.last + alone {
+            (self.cost, self.pages, self.last) = (self.cost + self.last, pages, alone);
+        } else {
+            (self.pages.end, self.last) = (self.pages.end.max(pages.end), together);
+        }
+    }
+
+    /// Cost in nanoseconds of all reads.
+    pub fn cost(&self) -> u64 {
+        self.cost + self.last
+    }
 }
 
 /// Indexes of documents and of frequencies in arrays of two.
@@ -116,13 +146,22 @@ impl<'a> ScatteredBlocks<'a> {
     /// Prefetches the documents of a block, and its frequencies if `frequencies`. False if the source
     /// prefetches no more ([`BlockSource::prefetch`]).
     pub fn prefetch(&mut self, block: usize, frequencies: bool) -> Result<bool> {
-        if self.prefetches && self.decoded.parts[DOCS].block != block {
-            return match frequencies {
-                true => self.blocks.prefetch_both(self.field, block),
-                false => self.blocks.prefetch(self.field, ListPart::Docs, block),
-            };
+        let is_decoded = self.decoded.parts[DOCS].block == block;
+        if is_decoded { Ok(true) } else { self.prefetch_run(block..block + 1, frequencies) }
+    }
+
+    /// As [`ScatteredBlocks::prefetch`], of adjacent blocks: they are stored one after the other.
+    pub fn prefetch_run(&mut self, blocks: Range<usize>, frequencies: bool) -> Result<bool> {
+        if self.prefetches { self.blocks.prefetch_run(self.field, blocks, frequencies) } else { Ok(true) }
+    }
+
+    /// Adds documents and frequencies of adjacent blocks to what is to be read.
+    pub fn add_to_reads(&self, blocks: Range<usize>, reads: &mut PlannedReads) -> Result<()> {
+        if let Some(source) = self.blocks.source() {
+            let bytes = self.blocks.range_of_run(blocks)?;
+            reads.add(bytes.start / PAGE..bytes.end.div_ceil(PAGE), &|pages| source.read_cost(pages));
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Prefetches the frequencies of a block. False if the source prefetches no more.

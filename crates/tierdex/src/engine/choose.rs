@@ -69,7 +69,7 @@ impl EngineOptions {
             read_method: self.read_method,
             read_depth: self.read_depth,
             on_demand: self.on_demand,
-            gap_pages: self.gap_pages,
+            read_costs: self.read_costs,
             threads,
             hits_max: self.hits_max,
             previews: self.previews,

@@ -13,7 +13,7 @@ use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 use std::{ops::Range, rc::Rc, sync::Arc};
-use tierdex_cache::{PageCache, PageReader, Pin};
+use tierdex_cache::{PageCache, PageReader, Pin, ReadCosts};
 use tierdex_io::{PAGE, SealedFile};
 
 /// Why an evaluation is suspended.
@@ -30,6 +30,7 @@ pub(super) enum Wait {
 /// State that the evaluations of a thread share.
 pub(super) struct ThreadContext {
     pub(super) reader: RefCell<PageReader>,
+    pub(super) costs: ReadCosts,
     pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,
 }
@@ -76,7 +77,12 @@ pub(super) struct PagedSource<'e> {
     /// Checkpoints left until the clock is read again.
     until_clock: Cell<u32>,
     copies_pages: Cell<bool>,
+    /// The positions in `pinned` of the pages that were read last.
+    last_found: Cell<[u32; READ_LISTS]>,
 }
+
+/// Lists that are read in turn, for which the position of the last page is known.
+const READ_LISTS: usize = 4;
 
 /// A pinned page, prefetched or read.
 struct PinnedPage<'e> {
@@ -114,6 +120,7 @@ impl<'e> PagedSource<'e> {
             resumed: Cell::new(now),
             until_clock: Cell::new(CLOCK_CHECKPOINTS),
             copies_pages: Cell::new(true),
+            last_found: Cell::default(),
         }
     }
 
@@ -166,10 +173,33 @@ impl<'e> PagedSource<'e> {
         if self.thread.queue.push_task_if_idle(task) { middle } else { rest.end }
     }
 
-    /// Pins a page, and requests a read if it is not in the cache. False if no frame is free.
-    fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, page: u64) -> bool {
+    /// Pins pages, and requests reads of those that are not in the cache. False if no frame is free for one.
+    fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, pages: Range<u64>) -> bool {
         let hold = |page, pin| pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
-        self.thread.reader.borrow_mut().request(self.cache, file, page..page + 1, hold)
+        self.thread.reader.borrow_mut().request(self.cache, file, pages, hold)
+    }
+
+    /// The position of a page. A list whose pages were pinned together is usually read in their order: the
+    /// positions that were found last are tried first.
+    fn find(&self, pinned: &[PinnedPage<'e>], file: u64, page: u64) -> Option<usize> {
+        let is_page =
+            |at: usize| pinned.get(at).is_some_and(|pinned| pinned.page == page && pinned.file == file);
+        let mut last = self.last_found.get();
+        let near = (0..last.len()).find_map(|list| {
+            let at = last[list] as usize;
+            [at, at + 1].into_iter().find(|at| is_page(*at)).map(|at| (list, at))
+        });
+        let (list, at) = match near {
+            Some(found) => found,
+            None => {
+                let at = (0..pinned.len()).rev().find(|at| is_page(*at))?;
+                last.rotate_right(1);
+                (0, at)
+            }
+        };
+        last[list] = at as u32;
+        self.last_found.set(last);
+        Some(at)
     }
 
     /// Unpins used pages if `more` pages would exceed the maximum. False if they still do.
@@ -186,7 +216,7 @@ impl<'e> PagedSource<'e> {
         loop {
             let pinned = self.pinned.borrow();
             let frames = pages.clone().filter_map(|page| {
-                let at = find(&pinned, file.number(), page)?;
+                let at = self.find(&pinned, file.number(), page)?;
                 (!pinned[at].pin.is_settled()).then(|| pinned[at].pin.frame())
             });
             let mut waits = self.waits.borrow_mut();
@@ -243,7 +273,10 @@ impl<'e> PagedSource<'e> {
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         let mut pinned = self.pinned.borrow_mut();
-        if !pages.clone().all(|page| find(&pinned, file.number(), page).is_some()) {
+        if self.copy_pinned(&mut pinned, file, range, pages.clone(), out)? {
+            return Ok(true);
+        }
+        if !pages.clone().all(|page| self.find(&pinned, file.number(), page).is_some()) {
             let more = pages.end - pages.start;
             if !self.unpin(&mut pinned, more) {
                 // The oldest unread pages: most of them belong to pruned blocks.
@@ -252,33 +285,55 @@ impl<'e> PagedSource<'e> {
                 self.last_prefetched.set((u64::MAX, 0));
             }
             for page in pages.clone() {
-                let is_pinned = find(&pinned, file.number(), page).is_some();
-                if !is_pinned && !self.pin(&mut pinned, file, page) {
+                let is_pinned = self.find(&pinned, file.number(), page).is_some();
+                if !is_pinned && !self.pin(&mut pinned, file, page..page + 1) {
                     return Ok(false);
                 }
             }
         }
         drop(pinned);
         self.wait(file, pages.clone())?;
-        let mut pinned = self.pinned.borrow_mut();
+        if self.copy_pinned(&mut self.pinned.borrow_mut(), file, range, pages, out)? {
+            return Ok(true);
+        }
+        Err(Error::Failed("a page was unpinned before it was read".to_string()))
+    }
+
+    /// Appends the part of `range` that is on `pages`. False, without effect, if one of them is not pinned or
+    /// not read yet.
+    fn copy_pinned(
+        &self,
+        pinned: &mut [PinnedPage<'e>],
+        file: &SealedFile,
+        range: &Range<u64>,
+        pages: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let before = out.len();
         for page in pages {
-            let Some(at) = find(&pinned, file.number(), page) else {
-                return Err(Error::Failed("a page was unpinned before it was read".to_string()));
+            let at = self.find(pinned, file.number(), page).filter(|at| pinned[*at].pin.is_settled());
+            let Some(at) = at else {
+                out.truncate(before);
+                return Ok(false);
             };
             pinned[at].used = true;
             let bytes = pinned[at].pin.page()?;
-            let start = page * PAGE;
-            let from = range.start.max(start) - start;
-            let to = range.end.min(start + PAGE) - start;
-            out.extend_from_slice(&bytes[from as usize..to as usize]);
+            out.extend_from_slice(&bytes[part_of_page(range, page)]);
         }
         Ok(true)
     }
 }
 
-/// The position of a page, searched from the end: it is usually one of the last.
-fn find(pinned: &[PinnedPage<'_>], file: u64, page: u64) -> Option<usize> {
-    pinned.iter().rposition(|pinned| pinned.page == page && pinned.file == file)
+/// The part of a page that is in a range of the file.
+fn part_of_page(range: &Range<u64>, page: u64) -> Range<usize> {
+    let start = page * PAGE;
+    (range.start.max(start) - start) as usize..(range.end.min(start + PAGE) - start) as usize
+}
+
+/// Which of at most 64 pages are pinned, as bits.
+fn pinned_mask(pinned: &[PinnedPage<'_>], file: u64, pages: Range<u64>) -> u64 {
+    let of_file = pinned.iter().filter(|pinned| pinned.file == file && pages.contains(&pinned.page));
+    of_file.fold(0, |mask, pinned| mask | 1 << (pinned.page - pages.start))
 }
 
 fn pages(range: &Range<u64>) -> Range<u64> {
@@ -288,6 +343,10 @@ fn pages(range: &Range<u64>) -> Range<u64> {
 impl BlockSource for PagedSource<'_> {
     fn prefetches(&self) -> bool {
         true
+    }
+
+    fn read_cost(&self, pages: u64) -> u64 {
+        self.thread.costs.of_read(pages)
     }
 
     fn copies_pages(&self) -> bool {
@@ -305,22 +364,31 @@ impl BlockSource for PagedSource<'_> {
             return true;
         }
         let mut pinned = self.pinned.borrow_mut();
-        for page in pages {
-            if find(&pinned, file.number(), page).is_some() {
+        let is_single = pages.end == pages.start + 1;
+        let mut first = pages.start;
+        while first < pages.end {
+            let end = pages.end.min(first + u64::from(u64::BITS));
+            let mask = pinned_mask(&pinned, file.number(), first..end);
+            // The pages up to the next one that is pinned.
+            let missing = u64::from(mask.trailing_zeros()).min(end - first);
+            if missing == 0 {
+                first += u64::from(mask.trailing_ones());
                 continue;
             }
-            let fits = self.ahead.get() < self.ahead_max.get() && self.unpin(&mut pinned, 1);
-            if !fits || !self.pin(&mut pinned, file, page) {
+            let left = self.ahead_max.get().saturating_sub(self.ahead.get()) as u64;
+            self.unpin(&mut pinned, missing.min(left));
+            let count = missing.min(left).min((self.pinned_max - pinned.len().min(self.pinned_max)) as u64);
+            let before = pinned.len();
+            let all = self.pin(&mut pinned, file, first..first + count);
+            self.ahead.set(self.ahead.get() + pinned.len() - before);
+            if !all || count < missing {
                 return false;
             }
-            self.ahead.set(self.ahead.get() + 1);
-            if let Some(pinned) = pinned.last().filter(|pinned| pinned.pin.is_settled())
+            first += missing;
+            if let Some(pinned) = pinned.last().filter(|pinned| is_single && pinned.pin.is_settled())
                 && let Ok(bytes) = pinned.pin.page()
             {
-                let start = page * PAGE;
-                let from = range.start.max(start) - start;
-                let to = range.end.min(start + PAGE) - start;
-                tierdex_codec::prefetch(&bytes[from as usize..to as usize]);
+                tierdex_codec::prefetch(&bytes[part_of_page(&range, pages.start)]);
             }
         }
         self.last_prefetched.set(last);

@@ -3,8 +3,11 @@
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::{Error, Result, index::Index};
 use std::sync::Arc;
-use tierdex_cache::{PageCache, PageReader, measure_gap};
+use tierdex_cache::{PageCache, PageReader, ReadCosts};
 use tierdex_io::{Cells, PAGE, ReadQueue, Region};
+
+/// What reads cost if that is neither given nor measured: those of a disk with 50,000 reads and 1.7 GB a second.
+const READ_COSTS_DEFAULT: [u64; 4] = [20_000, 21_000, 39_000, 131_000];
 
 /// Name of a read method, and why it was chosen instead of a faster one, if it was.
 pub(super) type ReadMethodName = (String, Option<String>);
@@ -31,18 +34,18 @@ pub(super) fn page_readers(
     let mut engines = (0..settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings_file().file()).max_by_key(|file| file.len());
-    let gap = match (settings.gap_pages, engines.first_mut(), longest) {
-        (Some(pages), ..) => pages,
-        (None, Some(engine), Some(file)) => measure_gap(engine, &cells, file),
-        _ => 0,
+    let measured = match (settings.read_costs, engines.first_mut(), longest) {
+        (None, Some(engine), Some(file)) => ReadCosts::measure(engine, &cells, file),
+        (given, ..) => given,
     };
-    let name = engines.first().map_or_else(Default::default, |engine| name(engine, gap));
+    let costs = measured.unwrap_or_else(|| ReadCosts::new(READ_COSTS_DEFAULT));
+    let name = engines.first().map_or_else(Default::default, |engine| name(engine, costs));
     let cache = PageCache::new(cells, settings.policy)?;
-    let readers = engines.into_iter().map(|engine| PageReader::new(cache.clone(), engine, gap)).collect();
+    let readers = engines.into_iter().map(|engine| PageReader::new(cache.clone(), engine, costs)).collect();
     Ok((cache, readers, name))
 }
 
-fn name(engine: &ReadQueue, gap: u64) -> ReadMethodName {
-    let joined = if gap > 0 { format!(", joined over gaps of up to {gap} pages") } else { String::new() };
-    (format!("{}{joined}", engine.description()), engine.fallback().map(str::to_string))
+fn name(engine: &ReadQueue, costs: ReadCosts) -> ReadMethodName {
+    let description = format!("{}, reads cost {costs} ns", engine.description());
+    (description, engine.fallback().map(str::to_string))
 }

@@ -4,7 +4,7 @@
 use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
 use std::fmt;
-use tierdex_cache::{PageCache, PolicyKind};
+use tierdex_cache::{PageCache, PolicyKind, ReadCosts};
 use tierdex_io::{PAGE, ReadKind, ReadOptions, RegionKind, Size};
 
 /// Bytes of a cache, at least.
@@ -30,8 +30,8 @@ pub struct EngineSettings {
     pub read_depth: usize,
     /// Whether nothing is loaded before a query needs it, and reads go through the page cache of the system.
     pub on_demand: bool,
-    /// Pages between two requested pages that are read with them, at most; measured if `None`.
-    pub gap_pages: Option<u64>,
+    /// What reads of the device cost; measured if `None`.
+    pub read_costs: Option<ReadCosts>,
     /// Search threads.
     pub threads: usize,
     /// Maximum number of hits of a query, for the memory report; enforced if `dram` is set.

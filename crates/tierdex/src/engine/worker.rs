@@ -75,6 +75,7 @@ impl<'x> SearchThread<'x> {
     pub(super) fn new(shared: &'x EngineShared, reader: PageReader, reserves: bool) -> SearchThread<'x> {
         let cache = &*shared.cache;
         let thread = ThreadContext {
+            costs: reader.costs(),
             reader: RefCell::new(reader),
             pool: shared.pool.clone(),
             queue: shared.queue.clone(),

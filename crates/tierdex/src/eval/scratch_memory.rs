@@ -8,6 +8,7 @@
 use super::nodes::any_of::{is_sparse, merged_candidates_max};
 use super::segment_view::SegmentView;
 use super::state::scratch::{CANDIDATE_BYTES, SURVIVORS_BYTES, bits_bytes, window_bytes};
+use super::strategies::conjunction::PrefetchedBlock;
 use super::strategy::{Strategy, StrategyKind};
 use super::tuning::{COUNTED_DOCS, LEAD_BLOCKS_AHEAD_MAX, LOOK_UP_COST_POSTINGS, WINDOW_DOCS};
 use crate::{limits::BLOCK, query::Clauses, query::plan_node::PlanNode};
@@ -214,9 +215,9 @@ pub(super) fn scratch_bytes(strategy: &Strategy, view: SegmentView<'_>) -> usize
         }
         StrategyKind::Conjunction | StrategyKind::CountBlocks | StrategyKind::CountDifference => {
             let rarest = clauses.must.iter().chain(&clauses.filter).map(|node| view.cost(node)).min();
-            // For each prefetched block of the rarest list: its number and the upper bound of its scores.
+            // For each prefetched block of the rarest list: its number and the upper bounds of its scores.
             let blocks = rarest.unwrap_or(0).div_ceil(BLOCK as u64).min(LEAD_BLOCKS_AHEAD_MAX as u64);
-            let ahead = blocks.next_power_of_two() as usize * size_of::<(u32, u32)>();
+            let ahead = blocks.next_power_of_two() as usize * size_of::<PrefetchedBlock>();
             ScratchUse::BATCH.and(refiners).bytes(window, BLOCK) + ahead
         }
         StrategyKind::Windows if strategy.sums_windows => {

@@ -14,7 +14,7 @@ pub fn engine_options(pages: u64, threads: usize) -> EngineOptions {
     EngineOptions::new()
         .cache_size(RegionKind::Dram, Size::Bytes(4096 * pages))
         .reads(ReadKind::Pread, 4)
-        .gap_pages(pages % 3)
+        .read_costs(tierdex::ReadCosts::of_gap(pages % 3))
         .meta_tier(MetaTier::Disk)
         .threads(threads)
 }

@@ -50,11 +50,12 @@ pub(crate) fn bound_clauses(clauses: &mut [RefiningClause<'_>], range: DocRange)
 pub(crate) fn prefetch_look_ups(
     clauses: &mut [RefiningClause<'_>],
     range: DocRange,
+    lead_blocks: usize,
     scored: bool,
 ) -> Result<bool> {
     let mut used = clauses.iter_mut().filter(|clause| scored || clause.how != Refine::Optional);
     used.try_fold(true, |all, clause| {
-        Ok(all && clause.node.prefetch_candidates(range, scored && clause.how.is_scored())?)
+        Ok(all && clause.node.prefetch_candidates(range, lead_blocks, scored && clause.how.is_scored())?)
     })
 }
 
@@ -77,8 +78,13 @@ impl<'a> AllOf<'a> {
         AllOf { clauses, bounded: None }
     }
 
-    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
-        prefetch_look_ups(&mut self.clauses, range, scored)
+    pub(crate) fn prefetch_candidates(
+        &mut self,
+        range: DocRange,
+        lead_blocks: usize,
+        scored: bool,
+    ) -> Result<bool> {
+        prefetch_look_ups(&mut self.clauses, range, lead_blocks, scored)
     }
 
     fn required(&mut self) -> impl Iterator<Item = &mut RefiningClause<'a>> {
@@ -116,7 +122,7 @@ impl<'a> AllOf<'a> {
         let (lead, others) = self.clauses.split_first_mut().expect("a clause is required");
         let lead_min = min_score.saturating_sub(bound - lead.included_bound);
         Ok(lead.node.prefetch(range, lead_min, scored && lead.how.is_scored())?
-            && prefetch_look_ups(others, range, scored)?)
+            && prefetch_look_ups(others, range, 1, scored)?)
     }
 
     pub(crate) fn collect(

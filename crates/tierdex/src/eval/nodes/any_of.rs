@@ -504,9 +504,14 @@ impl<'a> AnyOf<'a> {
         self.collect_counted(&proposing, range, batch, scratch)
     }
 
-    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    pub(crate) fn prefetch_candidates(
+        &mut self,
+        range: DocRange,
+        lead_blocks: usize,
+        scored: bool,
+    ) -> Result<bool> {
         let mut nodes = self.nodes.iter_mut();
-        nodes.try_fold(true, |all, node| Ok(all && node.prefetch_candidates(range, scored)?))
+        nodes.try_fold(true, |all, node| Ok(all && node.prefetch_candidates(range, lead_blocks, scored)?))
     }
 
     pub(crate) fn postings_in(&mut self, range: DocRange) -> usize {

@@ -135,14 +135,20 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Prefetches the blocks in which candidates of this range will be looked up ([`Term::prefetch_range`]).
-    /// False if the prefetch limit of the source is reached.
-    pub(crate) fn prefetch_candidates(&mut self, range: DocRange, scored: bool) -> Result<bool> {
+    /// Prefetches the blocks in which candidates of this range, which has `lead_blocks` blocks of the list
+    /// that they are from, will be looked up ([`Term::prefetch_range`]). False if the prefetch limit of the
+    /// source is reached.
+    pub(crate) fn prefetch_candidates(
+        &mut self,
+        range: DocRange,
+        lead_blocks: usize,
+        scored: bool,
+    ) -> Result<bool> {
         match self {
-            Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, scored),
+            Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, lead_blocks, scored),
             Node::Term(_) | Node::Phrase(_) | Node::Set(_) => Ok(true),
-            Node::AllOf(all) => all.prefetch_candidates(range, scored),
-            Node::AnyOf(any) => any.prefetch_candidates(range, scored),
+            Node::AllOf(all) => all.prefetch_candidates(range, lead_blocks, scored),
+            Node::AnyOf(any) => any.prefetch_candidates(range, lead_blocks, scored),
         }
     }
 

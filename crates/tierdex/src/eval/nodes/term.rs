@@ -44,8 +44,9 @@ pub struct Term<'a> {
     pub(crate) documents: u32,
     /// Number of the block to which [`Term::seek`] moved last.
     pub(crate) block: usize,
-    /// The documents whose blocks have been prefetched for look-ups.
+    /// The documents whose blocks have been prefetched for look-ups, and whether with their frequencies.
     prefetched: DocRange,
+    prefetched_frequencies: bool,
     /// For `explain`: number of candidates looked up, and number of these that passed.
     pub(crate) looked_up: (u64, u64),
     pub(crate) buffers: Box<TermBuffers>,
@@ -78,6 +79,7 @@ impl<'a> Term<'a> {
             documents,
             block: 0,
             prefetched: DocRange::default(),
+            prefetched_frequencies: true,
             looked_up: (0, 0),
             buffers,
         })
@@ -353,8 +355,8 @@ impl<'a> Term<'a> {
 
     /// Prefetches the blocks that overlap a range. False if the prefetch limit of the source is reached.
     pub(crate) fn prefetch(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
-        let mut blocks = if self.blocks.prefetches() { self.blocks_of(range) } else { 0..0 };
-        blocks.try_fold(true, |all, block| Ok(all && self.blocks.prefetch(block, frequencies)?))
+        let blocks = if self.blocks.prefetches() { self.blocks_of(range) } else { 0..0 };
+        self.blocks.prefetch_run(blocks, frequencies)
     }
 
     /// The blocks that overlap a range.
@@ -376,10 +378,20 @@ impl<'a> Term<'a> {
 
     /// As [`Term::prefetch`], only the blocks whose max scores are at least `min_score`.
     pub(crate) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
-        let mut blocks = self.blocks_of(range);
-        blocks.try_fold(true, |all, block| {
-            Ok(all && (self.block_max_score(block) < min_score || self.blocks.prefetch(block, true)?))
-        })
+        let blocks = if self.blocks.prefetches() { self.blocks_of(range) } else { 0..0 };
+        let (mut run, end) = (blocks.start..blocks.start, blocks.end);
+        for block in blocks {
+            if self.block_max_score(block) >= min_score {
+                run.end = block + 1;
+                continue;
+            }
+            if !self.blocks.prefetch_run(run, true)? {
+                return Ok(false);
+            }
+            run = block + 1..block + 1;
+        }
+        debug_assert!(run.end <= end);
+        self.blocks.prefetch_run(run, true)
     }
 
     /// Adds the documents in the range of `bits` to it.

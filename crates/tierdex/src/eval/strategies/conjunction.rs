@@ -38,9 +38,17 @@ struct ConjunctionRun<'r, 'a> {
     /// Whether candidates are intersected with all lists before any is scored.
     intersect_first: bool,
     batch: CandidateBatch,
-    /// Numbers of the prefetched blocks of the lead, each with the upper bound of the scores in its range.
-    prefetched_blocks: VecDeque<(u32, u32)>,
+    /// The prefetched blocks of the lead that are not evaluated yet.
+    prefetched_blocks: VecDeque<PrefetchedBlock>,
     matches: u64,
+}
+
+/// A prefetched block of the lead, with the upper bounds of the scores of its documents: in the lead, and in
+/// all other clauses together.
+pub(crate) struct PrefetchedBlock {
+    block: u32,
+    bound: u32,
+    others_max: u32,
 }
 
 impl<'a> ConjunctionRun<'_, 'a> {

@@ -14,10 +14,11 @@
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
 use crate::Result;
+use crate::cursor::PlannedReads;
 use crate::eval::nodes::{RefiningClause, Term, all_of::prefetch_look_ups};
 use crate::eval::state::{DocRange, Search, positions_within};
 use crate::eval::strategies::initial_threshold::{nth_largest, raise_threshold};
-use crate::eval::tuning::{FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX};
+use crate::eval::tuning::{ALL_BLOCKS_COST, FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX, RUN_BLOCKS_MAX};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use std::ops::Range;
 use tierdex_codec::largest;
@@ -111,6 +112,10 @@ impl ImpactOrderedRun<'_, '_, '_> {
 
         // First round, in document order.
         let min_key = keys[..blocks].iter().copied().min().unwrap_or(u64::MAX);
+        keys[..blocks].sort_unstable_by_key(|key| block_of(*key));
+        if prefetches && self.others.is_empty() && !self.term.blocks.may_have_unread_entries() {
+            self.prefetch_all(&keys[..blocks], part.superblocks.clone(), search)?;
+        }
         let first = FirstRound { blocks, min_key };
         self.evaluate_in_document_order(&mut keys[..blocks], search)?;
         if has_all_keys && search.min_score() >= first_min {
@@ -129,12 +134,72 @@ impl ImpactOrderedRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Prefetches a block, and the blocks of other lists in which its candidates are looked up. False if the
-    /// prefetch limit of the source is reached.
-    fn prefetch(&mut self, block: usize) -> Result<bool> {
-        let blocks = &mut self.term.blocks;
-        let range = DocRange::of_block(blocks, block);
-        Ok(blocks.prefetch(block, true)? && prefetch_look_ups(self.others, range, true)?)
+    /// Prefetches all blocks that may contain hits, if reading them costs at most [`ALL_BLOCKS_COST`] times as
+    /// much as reading the `first` blocks, which are in document order.
+    fn prefetch_all(&mut self, first: &[u64], superblocks: Range<usize>, search: &Search<'_>) -> Result<()> {
+        let (mut of_first, mut of_all) = (PlannedReads::default(), PlannedReads::default());
+        for block in first.iter().map(|key| block_of(*key)) {
+            self.term.blocks.add_to_reads(block..block + 1, &mut of_first)?;
+        }
+        for superblock in superblocks.clone() {
+            for run in self.runs_at_least(superblock, search)? {
+                self.term.blocks.add_to_reads(run, &mut of_all)?;
+            }
+            if of_all.cost() > ALL_BLOCKS_COST * of_first.cost() {
+                return Ok(());
+            }
+        }
+        for superblock in superblocks {
+            for run in self.runs_at_least(superblock, search)? {
+                if !self.term.blocks.prefetch_run(run, true)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs of adjacent blocks of a superblock that may contain hits.
+    fn runs_at_least(
+        &mut self,
+        superblock: usize,
+        search: &Search<'_>,
+    ) -> Result<impl Iterator<Item = Range<usize>> + use<>> {
+        let part = OrderedPart { superblocks: superblock..superblock + 1, by_impacts: false };
+        let mut blocks = 0_u32;
+        blocks_at_least(self.term, &part, search.min_score(), search, |key| {
+            blocks |= 1 << (block_of(key) % SUPERBLOCK);
+        })?;
+        let mut next = 0;
+        Ok(std::iter::from_fn(move || {
+            let start = next + blocks.checked_shr(next)?.trailing_zeros();
+            let end = start + (!blocks.checked_shr(start)?).trailing_zeros();
+            next = end;
+            let of_list = |at: u32| superblock * SUPERBLOCK + at as usize;
+            Some(of_list(start)..of_list(end))
+        }))
+    }
+
+    /// Prefetches the first blocks of these keys, which are in document order, and the blocks of other lists
+    /// in which their candidates are looked up. Returns the number of keys whose blocks were prefetched, at
+    /// least 1.
+    fn prefetch(&mut self, keys: &[u64]) -> Result<usize> {
+        let mut done = 0;
+        while done < keys.len() {
+            let first = block_of(keys[done]);
+            let run = keys[done..].iter().zip(first..).take(RUN_BLOCKS_MAX);
+            let end = first + run.take_while(|(key, block)| block_of(**key) == *block).count();
+            let blocks = &mut self.term.blocks;
+            let of = |block| DocRange::of_block(blocks, block);
+            let range = DocRange { first: of(first).first, last: of(end - 1).last };
+            let all = blocks.prefetch_run(first..end, true)?
+                && prefetch_look_ups(self.others, range, end - first, true)?;
+            if !all {
+                return Ok(done.max(1));
+            }
+            done += end - first;
+        }
+        Ok(done)
     }
 
     /// Evaluates the blocks with these sort keys in descending order of the keys, except those of the first
@@ -183,10 +248,7 @@ impl ImpactOrderedRun<'_, '_, '_> {
         let mut prefetched = if self.term.blocks.prefetches() { 0 } else { keys.len() };
         for (at, key) in keys.iter().enumerate() {
             if at == prefetched {
-                prefetched += 1;
-                while self.prefetch(block_of(keys[prefetched - 1]))? && prefetched < keys.len() {
-                    prefetched += 1;
-                }
+                prefetched += self.prefetch(&keys[at..])?;
             }
             let (block, bound) = (block_of(*key), bound_of(*key));
             if bound < search.min_score() {

@@ -8,8 +8,9 @@ use tierdex_io::{PAGE, SealedFile};
 /// Reads bytes of the files of an index. Evaluation reads only through this trait; an implementation may
 /// suspend the evaluation until the bytes are available.
 pub trait BlockSource {
-    /// Starts to read bytes that the caller will request by [`BlockSource::read`]. Returns false, and does
-    /// nothing, if the source prefetches no more: the caller should first request what it prefetched.
+    /// Starts to read bytes that the caller will request by [`BlockSource::read`]. Returns false if the source
+    /// prefetches no more, so that only the first of these bytes are prefetched, or none: the caller should
+    /// first request what it prefetched.
     fn prefetch(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
@@ -17,6 +18,11 @@ pub trait BlockSource {
     /// Whether [`BlockSource::prefetch`] reads anything.
     fn prefetches(&self) -> bool {
         false
+    }
+
+    /// The cost in nanoseconds of a read of this many adjacent pages; 0 if reads need no device.
+    fn read_cost(&self, _pages: u64) -> u64 {
+        0
     }
 
     /// Replaces the contents of `out` with these bytes, verified by checksums. After an error `out` is empty.

@@ -6,9 +6,10 @@
 //! in it at which each candidate was found are recorded ([`FoundPostings`]).
 
 use super::Term;
+use crate::cursor::{PositionsReader, ScatteredBlocks};
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
 use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement};
-use crate::{Error, Result, cursor::PositionsReader, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
+use crate::{Error, Result, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
 
@@ -32,10 +33,15 @@ pub(crate) struct LookUpBounds {
 
 impl Term<'_> {
     /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
-    /// [`LOOK_UP_BLOCKS_MAX`]: then most of their pages contain no candidate. False if the prefetch limit of
-    /// the source is reached.
-    pub(crate) fn prefetch_range(&mut self, range: DocRange, frequencies: bool) -> Result<bool> {
-        if self.blocks_in(range) > LOOK_UP_BLOCKS_MAX {
+    /// [`LOOK_UP_BLOCKS_MAX`] for each of the `lead_blocks` that the candidates are from: then most of their
+    /// pages contain no candidate. False if the prefetch limit of the source is reached.
+    pub(crate) fn prefetch_range(
+        &mut self,
+        range: DocRange,
+        lead_blocks: usize,
+        frequencies: bool,
+    ) -> Result<bool> {
+        if self.blocks_in(range) > LOOK_UP_BLOCKS_MAX * lead_blocks {
             // An empty range: blocks that were prefetched before may be requested again.
             self.prefetched = DocRange { first: range.last.saturating_add(1), last: range.last };
             return Ok(true);
@@ -43,8 +49,10 @@ impl Term<'_> {
         let all = self.prefetch(range, frequencies)?;
         if all {
             // Candidates are looked up in prefetched ranges only, so the gaps between these do not matter.
-            let first = if range.first > self.prefetched.last { self.prefetched.first } else { range.first };
+            let continues = range.first > self.prefetched.last;
+            let first = if continues { self.prefetched.first } else { range.first };
             self.prefetched = DocRange { first, last: range.last };
+            self.prefetched_frequencies = frequencies && (self.prefetched_frequencies || !continues);
         }
         Ok(all)
     }
@@ -85,9 +93,15 @@ impl Term<'_> {
 
     /// Prefetches the frequencies of the blocks in which candidates were found.
     fn prefetch_found(&mut self) -> Result<()> {
+        let is_prefetched = |blocks: &ScatteredBlocks<'_>, block| {
+            let DocRange { first, last } = self.prefetched;
+            self.prefetched_frequencies && blocks.last(block) >= first && blocks.first(block) <= last
+        };
         if self.blocks.prefetches() {
             for block in self.buffers.found.distinct_blocks() {
-                self.blocks.prefetch_frequencies(block)?;
+                if !is_prefetched(&self.blocks, block) {
+                    self.blocks.prefetch_frequencies(block)?;
+                }
             }
         }
         Ok(())

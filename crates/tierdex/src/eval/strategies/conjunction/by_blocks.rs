@@ -6,12 +6,14 @@
 //! 3. Its candidates are selected: by their scores in the lead, or by an intersection with the next list.
 //! 4. They are looked up in the other clauses.
 
-use super::ConjunctionRun;
+use super::{ConjunctionRun, PrefetchedBlock};
 use crate::eval::nodes::all_of::{bound_clauses, prefetch_look_ups};
 use crate::eval::nodes::term::{BlockPostings, LookUpBounds};
 use crate::eval::nodes::{Node, RefiningClause, Term};
 use crate::eval::state::{DocRange, Search, positions_within};
-use crate::{Result, eval::tuning::LEAD_BLOCKS_AHEAD_MAX, limits::BLOCK};
+use crate::eval::tuning::{LEAD_BLOCKS_AHEAD_MAX, RUN_BLOCKS_MAX};
+use crate::{Result, limits::BLOCK};
+use std::ops::Range;
 
 /// A block of the lead, with the bounds of its scores.
 struct LeadBlock {
@@ -23,6 +25,13 @@ struct LeadBlock {
     bound: u32,
     /// Upper bound of the sum of the scores of all other clauses in the range.
     others_max: u32,
+    may_have_hits: bool,
+}
+
+/// Adjacent blocks of the lead that are prefetched together, and their range of documents.
+struct LeadRun {
+    blocks: Range<usize>,
+    range: DocRange,
     may_have_hits: bool,
 }
 
@@ -49,27 +58,57 @@ impl<'a> ConjunctionRun<'_, 'a> {
         is_scored: bool,
         search: &Search<'_>,
     ) -> Result<usize> {
+        let mut run = LeadRun { blocks: from..from, range: DocRange::ALL, may_have_hits: false };
         for block in from..term.blocks.len() {
             if term.blocks.first(block) >= search.end {
                 break;
             }
             let range = search.clip_range(DocRange::of_block(&term.blocks, block));
             let lead = self.lead_block(term, block, range, is_scored, search)?;
+            let lead = lead.filter(|lead| lead.may_have_hits || search.counts_matches);
             let Some(LeadBlock { bound, others_max, may_have_hits, .. }) = lead else { continue };
-            if !(may_have_hits || search.counts_matches) {
-                continue;
+            let continues = block == run.blocks.end
+                && !run.blocks.is_empty()
+                && may_have_hits == run.may_have_hits
+                && run.blocks.len() < RUN_BLOCKS_MAX;
+            if continues {
+                (run.blocks.end, run.range.last) = (block + 1, range.last);
+            } else {
+                if !self.prefetch_run(term, &run, is_scored)? {
+                    return Ok(self.forget_run(&run, from));
+                }
+                run = LeadRun { blocks: block..block + 1, range, may_have_hits };
             }
-            let prefetched = term.blocks.prefetch(block, is_scored && may_have_hits)?
-                && prefetch_look_ups(self.others, range, may_have_hits)?;
-            // If the limit is reached at the first block, it is evaluated without prefetching.
-            if prefetched || block == from {
-                self.prefetched_blocks.push_back((block as u32, bound + others_max));
-            }
-            if !prefetched || self.prefetched_blocks.len() == LEAD_BLOCKS_AHEAD_MAX {
-                return Ok(if prefetched { block + 1 } else { block.max(from + 1) });
+            self.prefetched_blocks.push_back(PrefetchedBlock { block: block as u32, bound, others_max });
+            if self.prefetched_blocks.len() == LEAD_BLOCKS_AHEAD_MAX {
+                break;
             }
         }
-        Ok(term.blocks.len())
+        if !self.prefetch_run(term, &run, is_scored)? {
+            return Ok(self.forget_run(&run, from));
+        }
+        let is_full = self.prefetched_blocks.len() == LEAD_BLOCKS_AHEAD_MAX;
+        Ok(if is_full { run.blocks.end } else { term.blocks.len() })
+    }
+
+    /// Prefetches the blocks of a run, and the blocks of other lists in which their candidates will be looked
+    /// up. False if the prefetch limit of the source is reached.
+    fn prefetch_run(&mut self, term: &mut Term<'a>, run: &LeadRun, is_scored: bool) -> Result<bool> {
+        let LeadRun { blocks, range, may_have_hits } = run;
+        Ok(blocks.is_empty()
+            || term.blocks.prefetch_run(blocks.clone(), is_scored && *may_have_hits)?
+                && prefetch_look_ups(self.others, *range, blocks.len(), *may_have_hits)?)
+    }
+
+    /// Removes the blocks of a run that was not prefetched completely from `prefetched_blocks`, and returns
+    /// its first block. If it is the first run from `from` on, keeps its first block, which is evaluated
+    /// without all its prefetches, and returns the block after it.
+    fn forget_run(&mut self, run: &LeadRun, from: usize) -> usize {
+        let is_first =
+            self.prefetched_blocks.front().is_none_or(|first| first.block as usize >= run.blocks.start);
+        let end = if is_first { run.blocks.start + 1 } else { run.blocks.start };
+        while self.prefetched_blocks.pop_back_if(|last| last.block as usize >= end).is_some() {}
+        end.max(from + 1)
     }
 
     /// Evaluates a conjunction whose lead is a term.
@@ -94,13 +133,12 @@ impl<'a> ConjunctionRun<'_, 'a> {
             if block >= prefetched_to {
                 prefetched_to = self.prefetch_blocks(term, block, is_scored, search)?;
             }
-            if prefetches && !self.was_prefetched(block, range, search) {
-                term.blocks.mark_pruned(block);
-                continue;
-            }
-
             // Bound the scores of the block, and find its candidates.
-            let Some(lead) = self.lead_block(term, block, range, is_scored, search)? else {
+            let lead = match prefetches {
+                true => self.prefetched_block(block, range, is_scored, search)?,
+                false => self.lead_block(term, block, range, is_scored, search)?,
+            };
+            let Some(lead) = lead else {
                 term.blocks.mark_pruned(block);
                 continue;
             };
@@ -130,10 +168,38 @@ impl<'a> ConjunctionRun<'_, 'a> {
         Ok(())
     }
 
-    /// Whether a block was prefetched and may still contain hits, or is counted.
-    fn was_prefetched(&mut self, block: usize, range: DocRange, search: &Search<'_>) -> bool {
-        let prefetched = self.prefetched_blocks.pop_front_if(|(ahead, _)| *ahead as usize == block);
-        prefetched.is_some_and(|(_, bound)| search.counts_matches || search.may_enter(bound, range.first))
+    /// The bounds of a block that was prefetched; `None` if it was not, or if no document matches in its
+    /// range. They become those of the other clauses again, as blocks after it have been prefetched since.
+    fn prefetched_block(
+        &mut self,
+        block: usize,
+        range: DocRange,
+        is_scored: bool,
+        search: &Search<'_>,
+    ) -> Result<Option<LeadBlock>> {
+        let prefetched = self.prefetched_blocks.pop_front_if(|ahead| ahead.block as usize == block);
+        let Some(PrefetchedBlock { bound, others_max, .. }) = prefetched else { return Ok(None) };
+        let may_have_hits = search.may_enter(bound + others_max, range.first);
+        if !(may_have_hits || search.counts_matches) {
+            return Ok(None);
+        }
+        let others_max = match &mut *self.others {
+            [RefiningClause { node: Node::Term(_), included_bound, .. }] => {
+                *included_bound = others_max;
+                Some(others_max)
+            }
+            // Lower than before, if the range has become shorter.
+            others if search.collector.ranks() => bound_clauses(others, range)?,
+            _ => Some(others_max),
+        };
+        Ok(others_max.map(|others_max| LeadBlock {
+            block,
+            range,
+            is_scored,
+            bound,
+            others_max,
+            may_have_hits,
+        }))
     }
 
     /// The bounds of a block of the lead; `None` if no document matches in its range.

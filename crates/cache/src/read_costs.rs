@@ -1,0 +1,203 @@
+//! What reads of a device cost: the curve by which needed pages are divided into reads.
+//!
+//! Devices differ by orders of magnitude. A cloud disk serves as many reads of 16 KiB a second as of 4 KiB,
+//! and is bound by its bandwidth from 64 KiB on; a throttled one by its bandwidth alone; a hard disk takes as
+//! long for a seek as for a megabyte. The curve has the time of a read of each of four sizes while others are
+//! in flight, and the CPU time of the thread that reads.
+
+use std::time::{Duration, Instant};
+use std::{fmt, str::FromStr, sync::Arc};
+use tierdex_io::{Cells, Error, ErrorKind, PAGE, ReadFile, ReadQueue, ReadTarget, thread_cpu_time};
+
+/// The sizes of the measured reads, in pages.
+const SIZES: [u64; 4] = [1, 4, 16, 64];
+
+/// Reads of each size. Together 336.
+const READS: [u64; 4] = [128, 96, 64, 48];
+
+/// Reads of each size on a device that seeks, and the time of a read of one page from which on it does.
+const SEEKING_READS: u64 = 16;
+const SEEKING: Duration = Duration::from_millis(1);
+
+/// No further size is measured after this time; the costs of the sizes that are left follow from those
+/// before.
+const TIME_MAX: Duration = Duration::from_millis(100);
+const SEEKING_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Minimum length of a file that is measured, in pages. Reads of smaller files are from memory soon.
+const FILE_PAGES_MIN: u64 = 4096;
+
+/// A page that nobody needs, read because it is between two that are needed, costs this many times its share
+/// of the read: it also evicts another page. With 1 instead of 2 queries of one term read 1.05 times the
+/// bytes from a fast SSD, and were not faster.
+const UNNEEDED_WEIGHT: u64 = 2;
+
+/// The cost of a read by its size: nanoseconds of the device and the CPU for 1, 4, 16 and 64 pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadCosts([u64; SIZES.len()]);
+
+impl ReadCosts {
+    /// Costs in nanoseconds of reads of 1, 4, 16 and 64 pages. A larger read costs at least as much as a
+    /// smaller one.
+    pub fn new(mut costs: [u64; 4]) -> ReadCosts {
+        for size in 1..costs.len() {
+            costs[size] = costs[size].max(costs[size - 1]);
+        }
+        ReadCosts(costs)
+    }
+
+    /// Costs with which two needed pages are read together if at most `pages` are between them.
+    pub fn of_gap(pages: u64) -> ReadCosts {
+        // A read costs as much as the pages of the gap at their weight, and half a page.
+        ReadCosts(SIZES.map(|size| 2 * UNNEEDED_WEIGHT * pages + 1 + 2 * size))
+    }
+
+    /// The cost of a read of `pages` pages, in nanoseconds.
+    pub fn of_read(&self, pages: u64) -> u64 {
+        let size = (1..SIZES.len() - 1).find(|size| pages <= SIZES[*size]).unwrap_or(SIZES.len() - 1);
+        let (pages_before, cost_before) = (SIZES[size - 1], self.0[size - 1]);
+        let (more, of_more) = (SIZES[size] - pages_before, self.0[size] - cost_before);
+        if pages < pages_before {
+            return if pages == 0 { 0 } else { cost_before };
+        }
+        cost_before + (pages - pages_before) * of_more / more
+    }
+
+    /// Whether a page is read together with the `pages` pages before it, and the `gap` pages between, rather
+    /// than by a read of its own.
+    pub fn joins(&self, pages: u64, gap: u64) -> bool {
+        let together = self.of_read(pages + gap + 1);
+        let unneeded = together - self.of_read(pages + 1);
+        gap == 0 || together + (UNNEEDED_WEIGHT - 1) * unneeded <= self.of_read(pages) + self.of_read(1)
+    }
+
+    /// Measures the costs by reads that are spread over `file`, into cells that are not in use. At most 336
+    /// reads and about 100 ms, or a second if the device seeks. `None` for small files, and if a read fails.
+    pub fn measure(queue: &mut ReadQueue, cells: &Arc<Cells>, file: &Arc<dyn ReadFile>) -> Option<ReadCosts> {
+        let pages = file.len() / PAGE;
+        if pages < FILE_PAGES_MIN
+            || (cells.len() as u64) < SIZES[SIZES.len() - 1]
+            || file.descriptor().is_none()
+        {
+            return None;
+        }
+        let began = Instant::now();
+        let mut measured = Measurement { queue, cells, file, number: 0 };
+        let is_seeking = measured.cost(1, 8)? > SEEKING.as_nanos() as u64;
+        let (time_max, mut costs) = (if is_seeking { SEEKING_TIME_MAX } else { TIME_MAX }, [0; SIZES.len()]);
+        for (at, size) in SIZES.into_iter().enumerate() {
+            if at >= 2 && began.elapsed() > time_max {
+                costs[at] = costs[at - 1] + 4 * (costs[at - 1] - costs[at - 2]);
+                continue;
+            }
+            let reads = if is_seeking { SEEKING_READS } else { READS[at] };
+            costs[at] = measured.cost(size, reads)?;
+            if at > 0 {
+                costs[at] = costs[at].max(costs[at - 1]);
+            }
+        }
+        Some(ReadCosts(costs))
+    }
+}
+
+/// Reads of one measurement.
+struct Measurement<'m> {
+    queue: &'m mut ReadQueue,
+    cells: &'m Arc<Cells>,
+    file: &'m Arc<dyn ReadFile>,
+    /// Reads so far.
+    number: u64,
+}
+
+impl Measurement<'_> {
+    /// The cost of a read of `size` pages, as the mean of `reads`. As many are in flight as the queue and the
+    /// cells allow. No page is read twice: each read begins elsewhere, by the golden ratio.
+    fn cost(&mut self, size: u64, reads: u64) -> Option<u64> {
+        let (began, cpu) = (Instant::now(), thread_cpu_time());
+        let free: Vec<u64> = (0..(self.cells.len() as u64 / size).min(self.queue.depth() as u64)).collect();
+        let (mut free, mut left, mut failed) = (free, reads, false);
+        let places = self.file.len() / PAGE / size;
+        loop {
+            while left > 0
+                && let Some(number) = free.pop()
+            {
+                (self.number, left) = (self.number + 1, left - 1);
+                let place = (self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * places >> 32;
+                let own = (number * size) as u32..((number + 1) * size) as u32;
+                let target = ReadTarget::from(self.cells.write_all(own)?);
+                self.queue.submit(self.file, place * size * PAGE, target, number);
+            }
+            let Some(completion) = self.queue.next(true) else { break };
+            failed |= !completion.result.is_ok_and(|bytes| bytes as u64 == size * PAGE);
+            free.push(completion.tag);
+        }
+        let spent = began.elapsed() + thread_cpu_time().saturating_sub(cpu);
+        (!failed).then(|| spent.as_nanos() as u64 / reads)
+    }
+}
+
+/// As `FromStr` reads it: the costs in nanoseconds, separated by commas.
+impl fmt::Display for ReadCosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, four, sixteen, most] = self.0;
+        write!(f, "{one},{four},{sixteen},{most}")
+    }
+}
+
+impl FromStr for ReadCosts {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<ReadCosts, Error> {
+        let costs: Option<Vec<u64>> =
+            text.split(',').map(|cost| cost.parse().ok().filter(|cost| *cost <= COST_MAX)).collect();
+        let why = "the costs of reads are four increasing numbers of nanoseconds, for 1, 4, 16 and 64 pages of 4 \
+                   KiB, separated by commas";
+        let denied = || Error::new(ErrorKind::Denied, "use", format!("costs of reads {text:?}"), why);
+        let costs: [u64; 4] = costs.and_then(|costs| costs.try_into().ok()).ok_or_else(denied)?;
+        if costs.is_sorted() { Ok(ReadCosts(costs)) } else { Err(denied()) }
+    }
+}
+
+/// Maximum cost of a read, in nanoseconds: an hour.
+const COST_MAX: u64 = 3_600_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cloud disk, a disk throttled to 400 MB/s, a hard disk, and a file system in memory.
+    const CLOUD: ReadCosts = ReadCosts([20_000, 21_000, 39_000, 131_000]);
+    const THROTTLED: ReadCosts = ReadCosts([10_500, 41_000, 164_000, 655_000]);
+    const HARD_DISK: ReadCosts = ReadCosts([5_500_000, 5_570_000, 5_840_000, 6_930_000]);
+    const MEMORY: ReadCosts = ReadCosts([1_500, 3_000, 9_000, 33_000]);
+
+    #[test]
+    fn costs_are_interpolated() {
+        let costs: Vec<u64> = [0, 1, 2, 4, 10, 16, 40, 64, 128].map(|pages| CLOUD.of_read(pages)).into();
+        assert_eq!(costs, [0, 20_000, 20_333, 21_000, 30_000, 39_000, 85_000, 131_000, 253_666]);
+    }
+
+    #[test]
+    fn the_gap_over_which_reads_are_joined_depends_on_the_device() {
+        let gap = |costs: ReadCosts, pages| (0..1000).take_while(|gap| costs.joins(pages, *gap)).last();
+        for (costs, after_one, after_many) in
+            [(CLOUD, 8, 4), (THROTTLED, 0, 0), (HARD_DISK, 120, 120), (MEMORY, 1, 1)]
+        {
+            assert_eq!((gap(costs, 1), gap(costs, 40)), (Some(after_one), Some(after_many)), "{costs}");
+        }
+        for pages in [0, 1, 2, 8] {
+            for before in [1, 3, 50, 200] {
+                assert_eq!(gap(ReadCosts::of_gap(pages), before), Some(pages));
+            }
+        }
+    }
+
+    #[test]
+    fn costs_are_given_as_text() {
+        assert_eq!(CLOUD.to_string().parse::<ReadCosts>().unwrap(), CLOUD);
+        for text in ["", "1,2,3", "1,2,3,x", "4,3,2,1", "1,2,3,4,5", "1,2,3,99999999999999999"] {
+            let error = text.parse::<ReadCosts>().unwrap_err().to_string();
+            assert!(error.contains("four increasing numbers"), "{error}");
+        }
+    }
+}
