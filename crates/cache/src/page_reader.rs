@@ -3,7 +3,7 @@
 use crate::page_cache::{GapFrame, PageCache, PageLookup, Pin};
 use crate::page_table::GROUP_PAGES;
 use crate::read_costs::ReadCosts;
-use std::{ops::Range, sync::Arc, sync::atomic::Ordering};
+use std::{collections::VecDeque, ops::Range, sync::Arc, sync::atomic::Ordering};
 use tierdex_io::{Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
 
 /// Maximum number of pages of one read.
@@ -20,6 +20,8 @@ pub struct PageReader {
     wanted: Vec<PageRequest>,
     /// The files of `wanted`.
     files: Vec<Arc<SealedFile>>,
+    /// Reads that wait for a free place in the queue, with their frames, oldest first.
+    waiting: VecDeque<(InFlightPages, Vec<u32>)>,
     /// Reads in flight; the index is the tag of the read.
     in_flight: Vec<Option<InFlightPages>>,
     /// Decides which requested pages are read together.
@@ -55,7 +57,8 @@ impl PageReader {
         // Memory of the thread, not of the evaluation that first requests many pages.
         let (wanted, in_flight) = (Vec::with_capacity(2 * READ_PAGES_MAX), Vec::new());
         let (files, checked) = (Vec::new(), Vec::with_capacity(READ_PAGES_MAX));
-        PageReader { cache, queue, wanted, files, in_flight, costs, in_gaps: 0, checked }
+        let waiting = VecDeque::with_capacity(READ_PAGES_MAX);
+        PageReader { cache, queue, wanted, files, waiting, in_flight, costs, in_gaps: 0, checked }
     }
 
     /// What reads cost.
@@ -135,24 +138,29 @@ impl PageReader {
             let in_gaps = frames.len() - requested;
             self.in_gaps += in_gaps;
             let pages = InFlightPages { file: Arc::clone(&files[file]), first_page, in_gaps, cached };
-            self.submit_read(pages, frames);
+            self.waiting.push_back((pages, frames));
         }
         drop(rest);
         self.wanted = wanted;
+        self.submit_waiting();
     }
 
-    /// Reads consecutive pages into these frames.
-    fn submit_read(&mut self, pages: InFlightPages, frames: impl IntoIterator<Item = u32>) {
-        // No other thread uses a frame whose page is loading.
-        let cells = self.cache.cells().write_all(frames).expect("the cells of pages that are loading");
-        let target = ReadTarget::from(cells);
-        let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.in_flight.push(None);
-            self.in_flight.len() - 1
-        });
-        let (file, offset) = (Arc::clone(pages.file.file()), pages.first_page * PAGE);
-        self.in_flight[tag] = Some(pages);
-        self.queue.submit(&file, offset, target, tag as u64);
+    /// Submits reads as long as the queue has a free place: a thread must not wait here while evaluations
+    /// are ready.
+    fn submit_waiting(&mut self) {
+        while !self.queue.is_full()
+            && let Some((pages, frames)) = self.waiting.pop_front()
+        {
+            // No other thread uses a frame whose page is loading.
+            let cells = self.cache.cells().write_all(frames).expect("the cells of pages that are loading");
+            let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {
+                self.in_flight.push(None);
+                self.in_flight.len() - 1
+            });
+            let (file, offset) = (Arc::clone(pages.file.file()), pages.first_page * PAGE);
+            self.in_flight[tag] = Some(pages);
+            self.queue.submit(&file, offset, ReadTarget::from(cells), tag as u64);
+        }
     }
 
     /// Submits requested reads and processes completed ones; if `wait`, waits until at least one completes.
@@ -163,6 +171,7 @@ impl PageReader {
         let any = ended.is_some();
         while let Some(completion) = ended {
             self.complete_read(completion);
+            self.submit_waiting();
             ended = self.queue.next(false);
         }
         any
@@ -224,7 +233,7 @@ impl PageReader {
             }
             let file = Arc::clone(&file);
             let pages = InFlightPages { file, first_page: page, in_gaps: 0, cached: Vec::new() };
-            self.submit_read(pages, [frame]);
+            self.waiting.push_back((pages, vec![frame]));
         }
     }
 }

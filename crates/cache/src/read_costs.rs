@@ -122,7 +122,7 @@ impl Measurement<'_> {
                 && let Some(number) = free.pop()
             {
                 (self.number, left) = (self.number + 1, left - 1);
-                let place = (self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * places >> 32;
+                let place = ((self.number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * places) >> 32;
                 let own = (number * size) as u32..((number + 1) * size) as u32;
                 let target = ReadTarget::from(self.cells.write_all(own)?);
                 self.queue.submit(self.file, place * size * PAGE, target, number);

@@ -242,8 +242,8 @@ impl<'a> ListedBlocks<'a> {
             && (apart.is_empty() || self.prefetch(file, ListPart::Freqs, first, apart)))
     }
 
-    /// Prefetches a byte range of a block, and maybe of those after it. False if the source prefetches no more
-    /// ([`BlockSource::prefetch`]).
+    /// Prefetches a byte range of a block, and maybe of those after it. False if the source prefetches no
+    /// more ([`BlockSource::prefetch`]).
     fn prefetch(&mut self, file: &Arc<SealedFile>, part: ListPart, block: usize, range: Range<u64>) -> bool {
         let buffer = self.buffer_of(part, block);
         self.buffers[buffer].get(&range).is_some() || self.source.prefetch(file, range)

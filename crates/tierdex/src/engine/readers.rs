@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tierdex_cache::{PageCache, PageReader, ReadCosts};
 use tierdex_io::{Cells, PAGE, ReadQueue, Region};
 
-/// What reads cost if that is neither given nor measured: those of a disk with 50,000 reads and 1.7 GB a second.
+/// What reads cost if that is neither given nor measured: those of a disk with 50,000 reads and 1.7 GB a
+/// second.
 const READ_COSTS_DEFAULT: [u64; 4] = [20_000, 21_000, 39_000, 131_000];
 
 /// Name of a read method, and why it was chosen instead of a faster one, if it was.

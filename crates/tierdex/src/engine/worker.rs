@@ -1,9 +1,11 @@
 //! A search thread: runs several evaluations as coroutines, so that one works while others wait for pages.
 //!
 //! 1. Take requests from the queue, up to the maximum number of concurrent evaluations.
-//! 2. Resume the evaluations that are ready, interactive ones first, until each waits or has ended. One
-//!    whose time slice ends is moved behind the others of its priority.
-//! 3. When all wait, submit the requested reads and wait until one of them completes; if all wait for memory,
+//! 2. Resume those that have just begun, until each has planned its query and requested its first pages:
+//!    these are read while older evaluations run.
+//! 3. Resume the evaluations that are ready, interactive ones first, until each waits or has ended. An
+//!    interactive one whose time slice ends is moved behind the others; those of batches run in their order.
+//! 4. When all wait, submit the requested reads and wait until one of them completes; if all wait for memory,
 //!    until some is released.
 
 use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
@@ -44,6 +46,8 @@ type EvaluationCoroutine = Coroutine<(), Wait, Finished, DefaultStack>;
 struct Running {
     evaluation: EvaluationCoroutine,
     wait: Option<Wait>,
+    /// Whether it was resumed at least once, so that it is planned and its first pages are requested.
+    is_planned: bool,
     priority: Priority,
     request: Arc<ActiveRequest>,
 }
@@ -148,7 +152,13 @@ impl<'x> SearchThread<'x> {
     /// Resumes evaluations that are ready, interactive ones first. Ends early when an interactive one is
     /// ready again. False when all wait.
     fn round(&mut self) -> bool {
-        let (mut at, mut any) = (0, false);
+        let mut any = self.plan();
+        if any && self.runs_interactive() {
+            // Its reads may have completed.
+            self.thread.reader.borrow_mut().poll(false);
+            return true;
+        }
+        let mut at = 0;
         while at < self.running.len() {
             let priority = self.running[at].priority;
             if !self.is_ready(&self.running[at]) {
@@ -156,34 +166,32 @@ impl<'x> SearchThread<'x> {
                 continue;
             }
             any = true;
-            let mut had_slice = false;
-            match self.running[at].evaluation.resume(()) {
-                CoroutineResult::Yield(wait) => {
-                    had_slice = matches!(wait, Wait::Turn);
-                    self.running[at].wait = Some(wait);
+            let had_slice = match self.resume(at) {
+                Some(had_slice) => {
                     at += 1;
-                    if priority == Priority::Interactive && had_slice {
-                        self.slices = (self.slices + 1) % INTERACTIVE_SLICES;
-                        if self.slices > 0 {
-                            break;
-                        }
-                        at =
-                            self.running.partition_point(|running| running.priority == Priority::Interactive);
+                    had_slice
+                }
+                None => false,
+            };
+            match priority {
+                Priority::Interactive if had_slice => {
+                    self.slices = (self.slices + 1) % INTERACTIVE_SLICES;
+                    if self.slices > 0 {
+                        break;
                     }
+                    at = self.running.partition_point(|running| running.priority == Priority::Interactive);
                 }
-                CoroutineResult::Return(finished) => {
-                    let running = self.running.remove(at);
-                    self.end(running, finished);
-                }
-            }
-            if priority == Priority::Batch && self.interactive_goes_first(had_slice) {
-                break;
+                // Goes on with the same evaluation, unless an older one is ready.
+                Priority::Batch if had_slice || self.interactive_goes_first() => break,
+                _ => {}
             }
         }
         if any {
-            // Behind the others of their priority.
+            // Interactive ones behind the others: each gets its time.
             let had_slice = |running: &Running| matches!(running.wait, Some(Wait::Turn));
-            self.running.sort_by_key(|running| (running.priority, had_slice(running)));
+            self.running.sort_by_key(|running| {
+                (running.priority, running.priority == Priority::Interactive && had_slice(running))
+            });
             self.running
                 .iter_mut()
                 .filter(|running| had_slice(running))
@@ -193,12 +201,46 @@ impl<'x> SearchThread<'x> {
         any
     }
 
-    /// Whether an interactive evaluation is ready, or can start. After a time slice of a batch evaluation
-    /// the round ends if there is any interactive one: its reads may have completed, and completions are
-    /// polled between rounds.
-    fn interactive_goes_first(&self, batch_had_slice: bool) -> bool {
+    /// Resumes the evaluations that have not begun: each plans its query and requests its first pages. Beside
+    /// an interactive one only one of a batch, and none while it is ready. False if none was resumed.
+    fn plan(&mut self) -> bool {
+        let mut any = false;
+        while let Some(at) = self.running.iter().position(|running| !running.is_planned) {
+            let is_batch = self.running[at].priority == Priority::Batch;
+            if is_batch && (self.interactive_goes_first() || any && self.runs_interactive()) {
+                break;
+            }
+            any = true;
+            self.resume(at);
+        }
+        any
+    }
+
+    fn runs_interactive(&self) -> bool {
+        self.running.first().is_some_and(|running| running.priority == Priority::Interactive)
+    }
+
+    /// Resumes an evaluation. Returns whether it has used its time slice; `None` if it has ended.
+    fn resume(&mut self, at: usize) -> Option<bool> {
+        self.running[at].is_planned = true;
+        match self.running[at].evaluation.resume(()) {
+            CoroutineResult::Yield(wait) => {
+                let had_slice = matches!(wait, Wait::Turn);
+                self.running[at].wait = Some(wait);
+                Some(had_slice)
+            }
+            CoroutineResult::Return(finished) => {
+                let running = self.running.remove(at);
+                self.end(running, finished);
+                None
+            }
+        }
+    }
+
+    /// Whether an interactive evaluation is ready, or can start.
+    fn interactive_goes_first(&self) -> bool {
         let mut running = self.running.iter().take_while(|running| running.priority == Priority::Interactive);
-        running.any(|running| batch_had_slice || self.is_ready(running))
+        running.any(|running| self.is_ready(running))
             || self.running.len() < self.running_max && self.shared.queue.has_interactive()
     }
 
@@ -282,7 +324,13 @@ impl<'x> SearchThread<'x> {
         if request.priority == Priority::Interactive {
             self.shared.interactive.fetch_add(1, Ordering::Relaxed);
         }
-        self.insert(Running { evaluation, wait: None, priority: request.priority, request });
+        self.insert(Running {
+            evaluation,
+            wait: None,
+            is_planned: false,
+            priority: request.priority,
+            request,
+        });
     }
 
     fn end(&mut self, running: Running, finished: Finished) {

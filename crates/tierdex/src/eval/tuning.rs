@@ -106,8 +106,8 @@ pub(super) const LOOK_UP_BLOCKS_MAX: usize = 256;
 /// most this many blocks for each block of the essential lists in the same range.
 pub(super) const NON_ESSENTIAL_BLOCKS_RATIO: usize = 16;
 
-/// In impact order, all blocks that may contain hits are read at once if that costs at most this many times as
-/// much as the first round.
+/// In impact order, all blocks that may contain hits are read at once if that costs at most this many times
+/// as much as the first round.
 pub(super) const ALL_BLOCKS_COST: u64 = 2;
 
 /// Maximum number of adjacent blocks that are prefetched together.

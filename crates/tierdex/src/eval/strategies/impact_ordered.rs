@@ -134,8 +134,8 @@ impl ImpactOrderedRun<'_, '_, '_> {
         Ok(())
     }
 
-    /// Prefetches all blocks that may contain hits, if reading them costs at most [`ALL_BLOCKS_COST`] times as
-    /// much as reading the `first` blocks, which are in document order.
+    /// Prefetches all blocks that may contain hits, if reading them costs at most [`ALL_BLOCKS_COST`] times
+    /// as much as reading the `first` blocks, which are in document order.
     fn prefetch_all(&mut self, first: &[u64], superblocks: Range<usize>, search: &Search<'_>) -> Result<()> {
         let (mut of_first, mut of_all) = (PlannedReads::default(), PlannedReads::default());
         for block in first.iter().map(|key| block_of(*key)) {

@@ -8,9 +8,9 @@ use tierdex_io::{PAGE, SealedFile};
 /// Reads bytes of the files of an index. Evaluation reads only through this trait; an implementation may
 /// suspend the evaluation until the bytes are available.
 pub trait BlockSource {
-    /// Starts to read bytes that the caller will request by [`BlockSource::read`]. Returns false if the source
-    /// prefetches no more, so that only the first of these bytes are prefetched, or none: the caller should
-    /// first request what it prefetched.
+    /// Starts to read bytes that the caller will request by [`BlockSource::read`]. Returns false if the
+    /// source prefetches no more, so that only the first of these bytes are prefetched, or none: the caller
+    /// should first request what it prefetched.
     fn prefetch(&self, _file: &Arc<SealedFile>, _range: Range<u64>) -> bool {
         false
     }
