@@ -59,6 +59,7 @@ impl PageKey {
     }
 }
 
+/// The key of a frame without a page.
 const NO_PAGE: PageKey = PageKey { file: u64::MAX, page: 0 };
 
 /// States of a frame: its page is being read, can be used, or could not be read.

@@ -9,6 +9,9 @@ use tierdex_io::{Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Resu
 /// Maximum number of pages of one read.
 pub const READ_PAGES_MAX: usize = 64;
 
+/// Reads that wait for a free place in the queue, at most: beyond that the thread waits for a completion.
+const WAITING_READS_MAX: usize = 32;
+
 /// The pages in flight that nobody has requested take at most the frames of the cache divided by this.
 const GAP_FRAMES_DIVISOR: usize = 16;
 
@@ -57,7 +60,7 @@ impl PageReader {
         // Memory of the thread, not of the evaluation that first requests many pages.
         let (wanted, in_flight) = (Vec::with_capacity(2 * READ_PAGES_MAX), Vec::new());
         let (files, checked) = (Vec::new(), Vec::with_capacity(READ_PAGES_MAX));
-        let waiting = VecDeque::with_capacity(READ_PAGES_MAX);
+        let waiting = VecDeque::with_capacity(WAITING_READS_MAX);
         PageReader { cache, queue, wanted, files, waiting, in_flight, costs, in_gaps: 0, checked }
     }
 
@@ -145,10 +148,10 @@ impl PageReader {
         self.submit_waiting();
     }
 
-    /// Submits reads as long as the queue has a free place: a thread must not wait here while evaluations
-    /// are ready.
+    /// Submits reads as long as the queue has a free place, so that the thread does not wait here while
+    /// evaluations are ready; or until no more than [`WAITING_READS_MAX`] are left.
     fn submit_waiting(&mut self) {
-        while !self.queue.is_full()
+        while (!self.queue.is_full() || self.waiting.len() > WAITING_READS_MAX)
             && let Some((pages, frames)) = self.waiting.pop_front()
         {
             // No other thread uses a frame whose page is loading.

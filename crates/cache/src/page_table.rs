@@ -5,14 +5,14 @@
 //! line of [`GROUP_PAGES`] slots that the hash of the group chooses. A removed entry is replaced by one that
 //! was displaced to a later slot, so there are no tombstones.
 
-/// Pages of a group: their slots are a cache line of 64 bytes.
+/// Pages of a group: their slots are 64 bytes, in one cache line or two.
 pub(crate) const GROUP_PAGES: u64 = 8;
 
 /// No frame.
 const VACANT: u32 = u32::MAX;
 
-/// A frame and the tag of its page: the hash of its group, in whose place the lowest bits have the number of
-/// the page in the group. Other pages may have the same tag.
+/// A frame and the tag of its page. The lowest three bits of a tag are the number of the page in its group,
+/// the others are of the hash of the group. Different pages may have the same tag.
 #[derive(Clone, Copy)]
 struct PageSlot {
     tag: u32,
@@ -73,7 +73,7 @@ impl PageTable {
             }
             vacant = self.next(vacant);
         }
-        // Move entries back until one is at its home, or a slot is vacant.
+        // Up to the next vacant slot, each entry that may be stored in the vacant one moves there.
         let mut at = self.next(vacant);
         while self.slots[at].frame != VACANT {
             let home = self.home(self.slots[at].tag);

@@ -28,8 +28,7 @@ const SEEKING_TIME_MAX: Duration = Duration::from_secs(1);
 const FILE_PAGES_MIN: u64 = 4096;
 
 /// A page that nobody needs, read because it is between two that are needed, costs this many times its share
-/// of the read: it also evicts another page. With 1 instead of 2 queries of one term read 1.05 times the
-/// bytes from a fast SSD, and were not faster.
+/// of the read: it also evicts another page.
 const UNNEEDED_WEIGHT: u64 = 2;
 
 /// The cost of a read by its size: nanoseconds of the device and the CPU for 1, 4, 16 and 64 pages.

@@ -2,6 +2,7 @@
 //! Every decoded block is compared with the skip record.
 
 use super::error::decode_error;
+use super::part_buffer::{BLOCKS_READ_MAX, PartBuffer, bytes_of_range};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::segment::read::{
     BUFFER_BYTES_MIN, BlockList, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
@@ -9,10 +10,7 @@ use crate::segment::read::{
 use crate::{Error, Result};
 use std::{ops::Range, sync::Arc};
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
-use tierdex_io::{PAGE, SealedFile};
-
-/// Maximum number of blocks per read, so that a long list is never buffered whole.
-const BLOCKS_READ_MAX: usize = 128;
+use tierdex_io::SealedFile;
 
 /// Maximum bytes of the encoded documents or frequencies of a block, or of an encoded piece of positions.
 pub const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
@@ -41,101 +39,6 @@ pub(super) struct ListedBlocks<'a> {
     buffers: [PartBuffer; 2],
     /// The superblock that was used last, and whether it is interleaved ([`BlockList::is_interleaved`]).
     interleaved: (usize, bool),
-}
-
-/// Read buffer for one part of the blocks of a list.
-struct PartBuffer {
-    part: ListPart,
-    /// The block that was requested last, and the byte range of its part.
-    last: Option<(usize, Range<u64>)>,
-    /// Number of blocks that the next read covers: doubled with each sequential read.
-    blocks_ahead: usize,
-    /// Number of blocks that a read covers if it does not follow the last one.
-    min_blocks_ahead: usize,
-    /// The block after those of the last read.
-    next: usize,
-    /// Offset of the buffered bytes in the file.
-    start: u64,
-    bytes: Vec<u8>,
-}
-
-impl PartBuffer {
-    fn new(part: ListPart, blocks_ahead: usize) -> PartBuffer {
-        PartBuffer {
-            part,
-            last: None,
-            blocks_ahead,
-            min_blocks_ahead: blocks_ahead,
-            next: 0,
-            start: 0,
-            bytes: Vec::new(),
-        }
-    }
-
-    /// Byte range of a block in the file: computed from the last range if that was of the same block or of
-    /// the previous one in the superblock, else from the skip record.
-    fn range(&mut self, list: &BlockList, interleaved: bool, block: usize) -> Result<Range<u64>> {
-        let range = match &self.last {
-            Some((last, range)) if *last == block => return Ok(range.clone()),
-            Some((last, range)) if last + 1 == block && !block.is_multiple_of(SUPERBLOCK) => {
-                list.range_after_previous(self.part, interleaved, block, range)
-            }
-            _ => list.range_in_layout(self.part, interleaved, block)?,
-        };
-        self.last = Some((block, range.clone()));
-        Ok(range)
-    }
-
-    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
-        bytes_of_range(&self.bytes, self.start, range)
-    }
-
-    /// Reads a byte range of `block` into the buffer, and the blocks that follow if the source reads ahead.
-    fn fill(
-        &mut self,
-        list: &BlockList,
-        file: &Arc<SealedFile>,
-        source: &dyn BlockSource,
-        block: usize,
-        mut range: Range<u64>,
-    ) -> Result<()> {
-        let (start, read_ahead) = (range.start, source.read_ahead() as u64);
-        if read_ahead > 0 {
-            let is_sequential = block == self.next && block > 0;
-            self.blocks_ahead = if is_sequential {
-                (2 * self.blocks_ahead).min(BLOCKS_READ_MAX)
-            } else {
-                self.blocks_ahead.min(self.min_blocks_ahead)
-            };
-            let mut end = (block + self.blocks_ahead).min(list.blocks());
-            let end_max = start / PAGE * PAGE + read_ahead;
-            loop {
-                let read_to = self.read_end(list, end - 1)?;
-                if end == block + 1 || read_to <= end_max {
-                    range.end = read_to.max(range.end);
-                    break;
-                }
-                end = block + (end - block) / 2;
-            }
-            self.next = end;
-        }
-        // The source reads whole pages. The buffer also takes the rest of the last page if the source reads
-        // ahead, or if this read starts in the bytes of the read before or at most a page after them.
-        let end = self.start + self.bytes.len() as u64;
-        if read_ahead > 0 || source.copies_pages() && (self.start..end + PAGE).contains(&start) {
-            range.end = range.end.next_multiple_of(PAGE).min(list.postings_range().end.max(range.end));
-        }
-        self.bytes.clear();
-        source.read(file, range, &mut self.bytes)?;
-        self.start = start;
-        Ok(())
-    }
-
-    /// End of the bytes that are read for a block: of its frequencies if they follow its documents.
-    fn read_end(&self, list: &BlockList, block: usize) -> Result<u64> {
-        let part = if list.is_interleaved(block / SUPERBLOCK) { ListPart::Freqs } else { self.part };
-        Ok(list.range(part, block)?.end)
-    }
 }
 
 impl<'a> ListedBlocks<'a> {
@@ -608,12 +511,4 @@ fn check_decoded(
     } else {
         Err(Error::corrupt(file, at + used as u64, "bytes follow a block"))
     }
-}
-
-/// The bytes of a range of a file, taken from `bytes`, which begin at offset `start` of the file; `None` if
-/// the range is not within them.
-fn bytes_of_range<'a>(bytes: &'a [u8], start: u64, range: &Range<u64>) -> Option<&'a [u8]> {
-    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
-    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
-    bytes.get(from..to)
 }

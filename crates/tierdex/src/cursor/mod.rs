@@ -8,6 +8,7 @@
 mod blocks;
 mod documents;
 mod error;
+mod part_buffer;
 mod positions;
 mod postings;
 mod range_prefetcher;

@@ -2,7 +2,9 @@
 //! clauses add to the score. The methods without a comment are those of [`Node`] with the same name.
 
 use crate::eval::nodes::node::{AllOf, Node, RefiningClause};
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
+use crate::eval::state::{
+    Bits, CandidateBatch, CandidateRange, DocRange, Refine, Refinement, ScoreWindow, Scratch,
+};
 use crate::eval::tuning::{DENSE_DIVISOR, LOOK_UP_COST_POSTINGS};
 use crate::{Result, cursor::NO_DOCUMENT, limits::BLOCK};
 
@@ -49,13 +51,12 @@ pub(crate) fn bound_clauses(clauses: &mut [RefiningClause<'_>], range: DocRange)
 /// frequencies, only if `scored`. False if the prefetch limit of the source is reached.
 pub(crate) fn prefetch_look_ups(
     clauses: &mut [RefiningClause<'_>],
-    range: DocRange,
-    lead_blocks: usize,
+    of: CandidateRange,
     scored: bool,
 ) -> Result<bool> {
     let mut used = clauses.iter_mut().filter(|clause| scored || clause.how != Refine::Optional);
     used.try_fold(true, |all, clause| {
-        Ok(all && clause.node.prefetch_candidates(range, lead_blocks, scored && clause.how.is_scored())?)
+        Ok(all && clause.node.prefetch_candidates(of, scored && clause.how.is_scored())?)
     })
 }
 
@@ -78,13 +79,8 @@ impl<'a> AllOf<'a> {
         AllOf { clauses, bounded: None }
     }
 
-    pub(crate) fn prefetch_candidates(
-        &mut self,
-        range: DocRange,
-        lead_blocks: usize,
-        scored: bool,
-    ) -> Result<bool> {
-        prefetch_look_ups(&mut self.clauses, range, lead_blocks, scored)
+    pub(crate) fn prefetch_candidates(&mut self, of: CandidateRange, scored: bool) -> Result<bool> {
+        prefetch_look_ups(&mut self.clauses, of, scored)
     }
 
     fn required(&mut self) -> impl Iterator<Item = &mut RefiningClause<'a>> {
@@ -122,7 +118,7 @@ impl<'a> AllOf<'a> {
         let (lead, others) = self.clauses.split_first_mut().expect("a clause is required");
         let lead_min = min_score.saturating_sub(bound - lead.included_bound);
         Ok(lead.node.prefetch(range, lead_min, scored && lead.how.is_scored())?
-            && prefetch_look_ups(others, range, 1, scored)?)
+            && prefetch_look_ups(others, CandidateRange { range, lead_blocks: 1 }, scored)?)
     }
 
     pub(crate) fn collect(

@@ -20,7 +20,8 @@
 
 use crate::eval::nodes::node::{AnyOf, Node, RankedNode};
 use crate::eval::state::{
-    BitCounters, Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch, aligned_origin,
+    BitCounters, Bits, CandidateBatch, CandidateRange, DocRange, Refine, Refinement, ScoreWindow, Scratch,
+    aligned_origin,
 };
 use crate::eval::tuning::{
     EXHAUSTIVE_WINDOWS, LOOK_UP_COST_POSTINGS, NON_ESSENTIAL_BLOCKS_RATIO, PRUNED_ALTERNATIVES_RATIO,
@@ -504,14 +505,9 @@ impl<'a> AnyOf<'a> {
         self.collect_counted(&proposing, range, batch, scratch)
     }
 
-    pub(crate) fn prefetch_candidates(
-        &mut self,
-        range: DocRange,
-        lead_blocks: usize,
-        scored: bool,
-    ) -> Result<bool> {
+    pub(crate) fn prefetch_candidates(&mut self, of: CandidateRange, scored: bool) -> Result<bool> {
         let mut nodes = self.nodes.iter_mut();
-        nodes.try_fold(true, |all, node| Ok(all && node.prefetch_candidates(range, lead_blocks, scored)?))
+        nodes.try_fold(true, |all, node| Ok(all && node.prefetch_candidates(of, scored)?))
     }
 
     pub(crate) fn postings_in(&mut self, range: DocRange) -> usize {

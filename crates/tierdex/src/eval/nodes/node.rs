@@ -6,7 +6,9 @@
 //! - refinement of a batch of candidates: dropping those that cannot be hits, and adding scores
 
 use crate::eval::nodes::{Phrase, SetNode, Term};
-use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, ScoreWindow, Scratch};
+use crate::eval::state::{
+    Bits, CandidateBatch, CandidateRange, DocRange, Refine, Refinement, ScoreWindow, Scratch,
+};
 use crate::eval::tuning::{PHRASE_COST_POSTINGS, WINDOW_DOCS};
 use crate::{Result, limits::BLOCK};
 
@@ -135,20 +137,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Prefetches the blocks in which candidates of this range, which has `lead_blocks` blocks of the list
-    /// that they are from, will be looked up ([`Term::prefetch_range`]). False if the prefetch limit of the
-    /// source is reached.
-    pub(crate) fn prefetch_candidates(
-        &mut self,
-        range: DocRange,
-        lead_blocks: usize,
-        scored: bool,
-    ) -> Result<bool> {
+    /// Prefetches the blocks in which these candidates will be looked up ([`Term::prefetch_range`]). False if
+    /// the prefetch limit of the source is reached.
+    pub(crate) fn prefetch_candidates(&mut self, of: CandidateRange, scored: bool) -> Result<bool> {
         match self {
-            Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(range, lead_blocks, scored),
+            Node::Term(term) if term.blocks.prefetches() => term.prefetch_range(of, scored),
             Node::Term(_) | Node::Phrase(_) | Node::Set(_) => Ok(true),
-            Node::AllOf(all) => all.prefetch_candidates(range, lead_blocks, scored),
-            Node::AnyOf(any) => any.prefetch_candidates(range, lead_blocks, scored),
+            Node::AllOf(all) => all.prefetch_candidates(of, scored),
+            Node::AnyOf(any) => any.prefetch_candidates(of, scored),
         }
     }
 

@@ -379,7 +379,7 @@ impl<'a> Term<'a> {
     /// As [`Term::prefetch`], only the blocks whose max scores are at least `min_score`.
     pub(crate) fn prefetch_at_least(&mut self, range: DocRange, min_score: u32) -> Result<bool> {
         let blocks = if self.blocks.prefetches() { self.blocks_of(range) } else { 0..0 };
-        let (mut run, end) = (blocks.start..blocks.start, blocks.end);
+        let mut run = blocks.start..blocks.start;
         for block in blocks {
             if self.block_max_score(block) >= min_score {
                 run.end = block + 1;
@@ -390,7 +390,6 @@ impl<'a> Term<'a> {
             }
             run = block + 1..block + 1;
         }
-        debug_assert!(run.end <= end);
         self.blocks.prefetch_run(run, true)
     }
 

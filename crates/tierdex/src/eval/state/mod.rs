@@ -12,7 +12,9 @@ pub mod search;
 
 pub use batch::CandidateBatch;
 pub use collector::Collector;
-pub(crate) use range::{DocRange, aligned_origin, positions_within, prefetch_ahead, window_from};
+pub(crate) use range::{
+    CandidateRange, DocRange, aligned_origin, positions_within, prefetch_ahead, window_from,
+};
 pub use range_sets::{BitCounters, Bits, ScoreWindow};
 pub use refinement::{Refine, Refinement};
 pub use scratch::Scratch;

@@ -3,6 +3,14 @@
 use crate::cursor::{NO_DOCUMENT, ScatteredBlocks};
 use crate::{Result, eval::tuning::PREFETCH_DOCS, eval::tuning::WINDOW_DOCS};
 
+/// Candidates that will be looked up in other lists: their range, and the number of blocks of their own list
+/// in it.
+#[derive(Clone, Copy)]
+pub(crate) struct CandidateRange {
+    pub(crate) range: DocRange,
+    pub(crate) lead_blocks: usize,
+}
+
 /// A range of documents of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DocRange {

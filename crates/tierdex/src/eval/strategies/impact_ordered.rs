@@ -16,7 +16,7 @@
 use crate::Result;
 use crate::cursor::PlannedReads;
 use crate::eval::nodes::{RefiningClause, Term, all_of::prefetch_look_ups};
-use crate::eval::state::{DocRange, Search, positions_within};
+use crate::eval::state::{CandidateRange, DocRange, Search, positions_within};
 use crate::eval::strategies::initial_threshold::{nth_largest, raise_threshold};
 use crate::eval::tuning::{ALL_BLOCKS_COST, FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX, RUN_BLOCKS_MAX};
 use crate::limits::{BLOCK, SUPERBLOCK};
@@ -193,7 +193,7 @@ impl ImpactOrderedRun<'_, '_, '_> {
             let of = |block| DocRange::of_block(blocks, block);
             let range = DocRange { first: of(first).first, last: of(end - 1).last };
             let all = blocks.prefetch_run(first..end, true)?
-                && prefetch_look_ups(self.others, range, end - first, true)?;
+                && prefetch_look_ups(self.others, CandidateRange { range, lead_blocks: end - first }, true)?;
             if !all {
                 return Ok(done.max(1));
             }

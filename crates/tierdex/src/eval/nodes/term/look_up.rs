@@ -8,7 +8,7 @@
 use super::Term;
 use crate::cursor::{PositionsReader, ScatteredBlocks};
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
-use crate::eval::state::{CandidateBatch, DocRange, Refine, Refinement};
+use crate::eval::state::{CandidateBatch, CandidateRange, DocRange, Refine, Refinement};
 use crate::{Error, Result, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
@@ -35,12 +35,8 @@ impl Term<'_> {
     /// Prefetches the blocks in which candidates of a range will be looked up, unless there are more than
     /// [`LOOK_UP_BLOCKS_MAX`] for each of the `lead_blocks` that the candidates are from: then most of their
     /// pages contain no candidate. False if the prefetch limit of the source is reached.
-    pub(crate) fn prefetch_range(
-        &mut self,
-        range: DocRange,
-        lead_blocks: usize,
-        frequencies: bool,
-    ) -> Result<bool> {
+    pub(crate) fn prefetch_range(&mut self, of: CandidateRange, frequencies: bool) -> Result<bool> {
+        let CandidateRange { range, lead_blocks } = of;
         if self.blocks_in(range) > LOOK_UP_BLOCKS_MAX * lead_blocks {
             // An empty range: blocks that were prefetched before may be requested again.
             self.prefetched = DocRange { first: range.last.saturating_add(1), last: range.last };

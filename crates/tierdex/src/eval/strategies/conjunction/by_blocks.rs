@@ -10,7 +10,7 @@ use super::{ConjunctionRun, PrefetchedBlock};
 use crate::eval::nodes::all_of::{bound_clauses, prefetch_look_ups};
 use crate::eval::nodes::term::{BlockPostings, LookUpBounds};
 use crate::eval::nodes::{Node, RefiningClause, Term};
-use crate::eval::state::{DocRange, Search, positions_within};
+use crate::eval::state::{CandidateRange, DocRange, Search, positions_within};
 use crate::eval::tuning::{LEAD_BLOCKS_AHEAD_MAX, RUN_BLOCKS_MAX};
 use crate::{Result, limits::BLOCK};
 use std::ops::Range;
@@ -95,9 +95,10 @@ impl<'a> ConjunctionRun<'_, 'a> {
     /// up. False if the prefetch limit of the source is reached.
     fn prefetch_run(&mut self, term: &mut Term<'a>, run: &LeadRun, is_scored: bool) -> Result<bool> {
         let LeadRun { blocks, range, may_have_hits } = run;
+        let of = CandidateRange { range: *range, lead_blocks: blocks.len() };
         Ok(blocks.is_empty()
             || term.blocks.prefetch_run(blocks.clone(), is_scored && *may_have_hits)?
-                && prefetch_look_ups(self.others, *range, blocks.len(), *may_have_hits)?)
+                && prefetch_look_ups(self.others, of, *may_have_hits)?)
     }
 
     /// Removes the blocks of a run that was not prefetched completely from `prefetched_blocks`, and returns
