@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::messages;
 use clap::Args;
+use std::time::Duration;
 use tierdex::io::{PAGE, ReadKind, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, MemoryUse};
 
@@ -89,6 +90,24 @@ pub fn memory_report(engine: &Engine) -> String {
     let (stats, metrics) = (engine.stats(), engine.metrics());
     let reserved_max = |row: &MemoryUse| format!("{} for {}", show(row.bytes), row.what);
     let reserved_max: Vec<String> = metrics.reserved_max.iter().map(reserved_max).collect();
+    let requests = [("interactive", metrics.interactive), ("batch", metrics.batch)];
+    let requests = requests.map(|(name, requests)| (name, requests, requests.latencies));
+    let requests: Vec<String> = requests
+        .iter()
+        .filter(|(_, requests, _)| requests.answered > 0)
+        .map(|(name, requests, latencies)| {
+            let millis = |time: Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+            format!(
+                "{name} requests: {} answered, {} on average in the queue; half of them took at most {}, 99% {}, \
+                 all {}\n",
+                show_number(requests.answered),
+                millis(requests.queued_time.div_f64(requests.answered as f64)),
+                millis(latencies.p50),
+                millis(latencies.p99),
+                millis(latencies.longest),
+            )
+        })
+        .collect();
     let fallback = match stats.reads_fell_back {
         0 => String::new(),
         reads => format!(", {} of them through the page cache (fallback)", show_number(reads)),
@@ -97,6 +116,7 @@ pub fn memory_report(engine: &Engine) -> String {
         "{}\n{}\
          cache: {} in pages of {} bytes, {} in use, {} at least; {} of metadata\n\
          reserved at most: {}\n\
+         {}\
          pages: {} hit, {} fetched, {} without a free page, {} evicted, {} failed; hit rate {:.3}\n\
          reads: {} of postings, {} by {}{fallback}; {} in total; {}\n",
         engine.settings(),
@@ -107,6 +127,7 @@ pub fn memory_report(engine: &Engine) -> String {
         show(metrics.cache_bytes_min),
         show(stats.metadata_bytes),
         reserved_max.join(", "),
+        requests.concat(),
         show_number(stats.hits),
         show_number(stats.fetched),
         show_number(stats.no_frame),

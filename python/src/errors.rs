@@ -79,6 +79,7 @@ fn engine_error(py: Python<'_>, error: Error, note: &str) -> PyErr {
         Error::Overloaded { retry_after, .. } => {
             new_exception(py, "OverloadedError", (message, retry_after.as_secs_f64()))
         }
+        Error::Expired { .. } => new_exception(py, "ExpiredError", (message,)),
         Error::Busy(_) => new_exception(py, "BusyError", (message,)),
         Error::Cancelled | Error::Interrupted => new_exception(py, "CancelledError", (message,)),
         Error::Query { at, .. } => new_exception(py, "QueryError", (message, at)),

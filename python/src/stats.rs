@@ -39,6 +39,21 @@ pub fn stats_dict<'py>(
     }
     out.set_item("dram", memory.dram)?;
     out.set_item("memory", parts)?;
+    let (requests, metrics) = (PyDict::new(py), engine.metrics());
+    for (name, of) in [("interactive", metrics.interactive), ("batch", metrics.batch)] {
+        let one = PyDict::new(py);
+        one.set_item("queued", of.queued)?;
+        one.set_item("running", of.running)?;
+        one.set_item("answered", of.answered)?;
+        one.set_item("cancelled", of.cancelled)?;
+        one.set_item("expired", of.expired)?;
+        one.set_item("queued_seconds", of.queued_time.as_secs_f64())?;
+        one.set_item("p50", of.latencies.p50.as_secs_f64())?;
+        one.set_item("p99", of.latencies.p99.as_secs_f64())?;
+        requests.set_item(name, one)?;
+    }
+    requests.set_item("rejected", metrics.rejected)?;
+    out.set_item("requests", requests)?;
     let (cache, stats) = (PyDict::new(py), engine.stats());
     cache.set_item("hits", stats.hits)?;
     cache.set_item("misses", stats.misses)?;

@@ -44,6 +44,10 @@ class OverloadedError(Error):
         return str(self.args[0])
 
 
+class ExpiredError(Error):
+    """The deadline passed while the request waited in the queue: nothing was evaluated."""
+
+
 class BusyError(Error):
     """Another writer holds the lock of the index; try again later, or give ``wait``."""
 

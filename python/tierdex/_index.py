@@ -146,8 +146,8 @@ class Index:
         for all values and tight for the defaults.
         ``count``: count all matching documents; otherwise :attr:`Hits.total` is a lower bound.
         ``deadline``: seconds, at least 0, after which the best documents so far are returned
-        (:attr:`Hits.timed_out`). After 0 seconds there may be none. A time that the clock does not reach, and
-        infinity, are no deadline.
+        (:attr:`Hits.timed_out`); if they pass before the search begins, :class:`ExpiredError` is raised. A time
+        that the clock does not reach, and infinity, are no deadline.
         """
         k, k1, b = whole_number("k", k), real_number("k1", k1), real_number("b", b)
         deadline = None if deadline is None else real_number("deadline", deadline)
@@ -241,7 +241,9 @@ class Index:
         return self._native._analyze(text, field)
 
     def stats(self) -> dict[str, Any]:
-        """Sizes of the index, the memory of the engine by part in bytes, and counters of its cache."""
+        """Sizes of the index, the memory of the engine by part in bytes, and counters of its requests (times in
+        seconds) and its cache.
+        """
         return self._native.stats()
 
     def check(self) -> dict[str, Any]:

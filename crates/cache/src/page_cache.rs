@@ -195,9 +195,21 @@ impl PageCache {
         &self.counters
     }
 
-    /// Counters since the start, and the current use of the frames.
+    /// Counters since the start, and the current use of the frames. Takes time in proportion to their number.
     pub fn stats(&self) -> CacheStats {
-        let of_frames = self.frame_stats();
+        let (counts, of_frames) = (self.counts(), self.frame_stats());
+        CacheStats {
+            frames_free: of_frames.frames_free,
+            frames_evictable: of_frames.frames_evictable,
+            loading: of_frames.loading,
+            fetched: counts.fetched.saturating_sub(of_frames.loading),
+            ..counts
+        }
+    }
+
+    /// As [`PageCache::stats`], without the numbers of free, evictable and loading frames: pages that are
+    /// loading count as fetched. Takes constant time.
+    pub fn counts(&self) -> CacheStats {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
         CacheStats {
@@ -206,25 +218,25 @@ impl PageCache {
             no_frame: of(&counters.no_frame),
             // Saturating, because threads change the counters while they are read one by one.
             fetched: (of(&counters.misses) + of(&counters.unrequested))
-                .saturating_sub(of(&counters.no_frame) + of(&counters.failures) + of_frames.loading),
+                .saturating_sub(of(&counters.no_frame) + of(&counters.failures)),
             evictions: of(&counters.evictions),
             failures: of(&counters.failures),
             waits: of(&counters.waits),
             reads: of(&counters.reads),
             reads_fell_back: of(&counters.reads_fell_back),
             bytes_read: of(&counters.bytes_read),
+            frames: *lock(&self.in_use) as u64,
             metadata_bytes: self.metadata_bytes,
-            ..of_frames
+            ..CacheStats::default()
         }
     }
 
     /// The numbers of frames in each state; the other counts are zero.
     fn frame_stats(&self) -> CacheStats {
-        let mut stats = CacheStats { frames: self.states.len() as u64, ..CacheStats::default() };
+        let mut stats = CacheStats::default();
         for (number, shard) in self.shards.iter().enumerate() {
             let shard = lock(shard);
             stats.frames_free += (shard.free.len() + shard.failed.len()) as u64;
-            stats.frames -= shard.parked.len() as u64;
             let used = (0..).zip(&shard.keys).filter(|(_, key)| **key != NO_PAGE);
             for (frame, _) in used {
                 let state = &self.states[self.frame_number(number, frame) as usize];

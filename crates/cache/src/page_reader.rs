@@ -23,8 +23,8 @@ pub struct PageReader {
     wanted: Vec<PageRequest>,
     /// The files of `wanted`.
     files: Vec<Arc<SealedFile>>,
-    /// Reads that wait for a free place in the queue, with their frames, oldest first.
-    waiting: VecDeque<(InFlightPages, Vec<u32>)>,
+    /// Reads that wait for a free place in the queue: urgent ones first, then in their order.
+    waiting: VecDeque<WaitingRead>,
     /// Reads in flight; the index is the tag of the read.
     in_flight: Vec<Option<InFlightPages>>,
     /// Decides which requested pages are read together.
@@ -41,6 +41,14 @@ struct PageRequest {
     file: usize,
     page: u64,
     frame: u32,
+    is_urgent: bool,
+}
+
+/// A read that was not submitted yet, and the frames that it fills.
+struct WaitingRead {
+    pages: InFlightPages,
+    frames: Vec<u32>,
+    is_urgent: bool,
 }
 
 /// The pages of a read in flight: consecutive pages of a file.
@@ -70,13 +78,14 @@ impl PageReader {
     }
 
     /// Pins the frames of `pages`, and calls `pinned` with each pin. Pages that are not cached are read when
-    /// [`PageReader::send`] is called. False when there was no frame for a page: neither that page nor those
-    /// after it are pinned.
+    /// [`PageReader::send`] is called, urgent ones before those that wait. False when there was no frame for a
+    /// page: neither that page nor those after it are pinned.
     pub fn request<'f>(
         &mut self,
         cache: &'f PageCache,
         file: &Arc<SealedFile>,
         pages: Range<u64>,
+        is_urgent: bool,
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
         let mut first = pages.start;
@@ -91,7 +100,7 @@ impl PageReader {
                         self.files.push(Arc::clone(file));
                         self.files.len() - 1
                     });
-                    self.wanted.push(PageRequest { file: of_file, page, frame: pin.frame() });
+                    self.wanted.push(PageRequest { file: of_file, page, frame: pin.frame(), is_urgent });
                     pinned(page, pin);
                 }
             };
@@ -110,7 +119,7 @@ impl PageReader {
         let (mut wanted, files) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.files));
         wanted.sort_unstable();
         let mut rest = wanted.drain(..).peekable();
-        while let Some(PageRequest { file, page: first_page, frame }) = rest.next() {
+        while let Some(PageRequest { file, page: first_page, frame, mut is_urgent }) = rest.next() {
             let (mut frames, mut requested) = (vec![frame], 1);
             let (mut gap_frames, mut cached) = (Vec::new(), Vec::new());
             while let Some(next) = rest.peek().filter(|next| next.file == file) {
@@ -135,13 +144,18 @@ impl PageReader {
                     }
                 }
                 frames.push(next.frame);
-                requested += 1;
+                (requested, is_urgent) = (requested + 1, is_urgent | next.is_urgent);
                 rest.next();
             }
             let in_gaps = frames.len() - requested;
             self.in_gaps += in_gaps;
             let pages = InFlightPages { file: Arc::clone(&files[file]), first_page, in_gaps, cached };
-            self.waiting.push_back((pages, frames));
+            let at = if is_urgent {
+                self.waiting.partition_point(|read| read.is_urgent)
+            } else {
+                self.waiting.len()
+            };
+            self.waiting.insert(at, WaitingRead { pages, frames, is_urgent });
         }
         drop(rest);
         self.wanted = wanted;
@@ -152,7 +166,7 @@ impl PageReader {
     /// evaluations are ready; or until no more than [`WAITING_READS_MAX`] are left.
     fn submit_waiting(&mut self) {
         while (!self.queue.is_full() || self.waiting.len() > WAITING_READS_MAX)
-            && let Some((pages, frames)) = self.waiting.pop_front()
+            && let Some(WaitingRead { pages, frames, .. }) = self.waiting.pop_front()
         {
             // No other thread uses a frame whose page is loading.
             let cells = self.cache.cells().write_all(frames).expect("the cells of pages that are loading");
@@ -236,7 +250,7 @@ impl PageReader {
             }
             let file = Arc::clone(&file);
             let pages = InFlightPages { file, first_page: page, in_gaps: 0, cached: Vec::new() };
-            self.waiting.push_back((pages, vec![frame]));
+            self.waiting.push_back(WaitingRead { pages, frames: vec![frame], is_urgent: false });
         }
     }
 }

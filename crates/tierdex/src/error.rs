@@ -24,6 +24,11 @@ pub enum Error {
         /// Expected time until the requests that were accepted before have been answered.
         retry_after: Duration,
     },
+    /// The deadline of the request passed before a thread took it from the queue: nothing was evaluated.
+    Expired {
+        /// Time in the queue.
+        queued: Duration,
+    },
     /// A query has a syntax error, or is larger than a query may be.
     Query {
         /// Byte offset of the error in the text of the query, counted from 0 (in messages from 1); `None` if
@@ -63,6 +68,7 @@ impl Error {
     /// | `query` | the query has a syntax error or is too large | no |
     /// | `too_large` | a limit of size or memory is exceeded | no |
     /// | `overloaded` | there is no memory for another request | after [`Error::retry_after`] |
+    /// | `expired` | the deadline passed in the queue | with a later deadline |
     /// | `busy` | another writer holds the lock | later |
     /// | `corrupt` | a file is damaged | no |
     /// | `not_found` | a file or directory does not exist | no |
@@ -87,6 +93,7 @@ impl Error {
             Error::Usage(_) => "usage",
             Error::TooLarge(_) => "too_large",
             Error::Overloaded { .. } => "overloaded",
+            Error::Expired { .. } => "expired",
             Error::Query { .. } => "query",
             Error::Busy(_) => "busy",
             Error::Failed(_) => "failed",
@@ -130,6 +137,11 @@ impl fmt::Display for Error {
             | Error::Overloaded { message, .. }
             | Error::Busy(message)
             | Error::Failed(message) => f.write_str(message),
+            Error::Expired { queued } => write!(
+                f,
+                "the deadline passed while the request waited in the queue for {:.1} ms; nothing was evaluated",
+                queued.as_secs_f64() * 1e3
+            ),
             Error::Query { at: Some(at), message } => write!(f, "query, byte {}: {message}", at + 1),
             Error::Query { at: None, message } => write!(f, "query: {message}"),
             Error::Interrupted => f.write_str("interrupted; the last commit is intact"),

@@ -125,8 +125,9 @@ mod text;
 mod transform;
 
 pub use engine::{
-    CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits, MemoryReport,
-    MemoryUse, MetaTier, Preview, Priority, SearchRequest, Snapshot, Ticket, TotalHits,
+    CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits, Latencies,
+    MemoryReport, MemoryUse, MetaTier, Preview, Priority, RequestMetrics, SearchRequest, Snapshot, Ticket,
+    TotalHits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{

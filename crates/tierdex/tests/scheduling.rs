@@ -159,7 +159,13 @@ fn a_missed_deadline_returns_partial_results() {
     let mut partial = 0;
     for microseconds in (0..100).map(|step| 100 * step) {
         let deadline = Instant::now() + Duration::from_micros(microseconds);
-        let answer = engine.search(exhaustive_request(&index).deadline(deadline)).unwrap();
+        let answer = match engine.search(exhaustive_request(&index).deadline(deadline)) {
+            Ok(answer) => answer,
+            Err(error) => {
+                assert!(matches!(error, Error::Expired { .. }), "{error}");
+                continue;
+            }
+        };
         assert!(answer.timed_out || answer.total == TotalHits::Exact(total));
         if answer.timed_out {
             let TotalHits::AtLeast(least) = answer.total else { panic!("{:?}", answer.total) };
@@ -170,8 +176,9 @@ fn a_missed_deadline_returns_partial_results() {
     }
     assert!(partial > 0, "none was stopped in the middle");
     let passed = exhaustive_request(&index).deadline(Instant::now());
-    let answer = engine.search(passed).unwrap();
-    assert!(answer.timed_out && answer.hits.is_empty() && answer.total == TotalHits::AtLeast(0));
+    let error = engine.search(passed).err().unwrap();
+    assert_eq!(error.code(), "expired");
+    assert!(error.to_string().contains("in the queue"), "{error}");
 }
 
 #[test]
@@ -182,12 +189,70 @@ fn a_deadline_applies_to_queued_requests() {
     let late: Vec<_> =
         (0..10).map(|_| engine.submit(exhaustive_request(&index).deadline(deadline)).unwrap()).collect();
     for ticket in late {
-        let answer = ticket.wait().unwrap();
-        assert!(answer.timed_out && answer.total == TotalHits::AtLeast(0) && answer.queued == answer.took);
+        assert!(matches!(ticket.wait(), Err(Error::Expired { .. })));
     }
+    let metrics = engine.metrics().interactive;
+    assert_eq!((metrics.expired, metrics.cancelled), (10, 0));
     // Cancelled requests need not be evaluated.
     drop(ahead);
     assert_eq!(engine.search(SearchRequest::new(parse_query(&index, "rare"))).unwrap().hits.len(), 3);
+}
+
+/// A thread that is busy with other requests removes cancelled ones from the queue.
+#[test]
+fn a_cancelled_request_leaves_the_queue() {
+    let (index, engine) = open_frequent_terms();
+    let slow: Vec<_> = (0..10).map(|_| engine.submit(slow_request(&index)).unwrap()).collect();
+    let batch = |_| engine.submit(exhaustive_request(&index).priority(Priority::Batch)).unwrap();
+    let queued: Vec<_> = (0..20).map(batch).collect();
+    drop(queued);
+    while engine.metrics().batch.queued > 0 {
+        assert!(engine.metrics().interactive.answered < 10, "the queue ended first");
+        std::thread::yield_now();
+    }
+    let metrics = engine.metrics();
+    assert_eq!((metrics.batch.cancelled, metrics.batch.answered), (20, 0));
+    assert!(metrics.interactive.queued > 0 && metrics.interactive.oldest_wait > Duration::ZERO);
+    drop(slow);
+}
+
+/// More interactive requests are always queued than the thread evaluates.
+#[test]
+fn a_batch_is_answered_beside_interactive_requests_without_end() {
+    let (index, engine) = open_frequent_terms();
+    let interactive = || engine.submit(exhaustive_request(&index)).unwrap();
+    let mut ahead: std::collections::VecDeque<_> = (0..40).map(|_| interactive()).collect();
+    let batch = SearchRequest::new(parse_query(&index, "rare")).priority(Priority::Batch);
+    let batch = engine.submit(batch).unwrap();
+    let mut answered = 0;
+    let hits = loop {
+        if let Some(hits) = batch.poll() {
+            break hits.unwrap();
+        }
+        assert!(engine.metrics().interactive.queued > 0 && answered < 1_000_000, "{answered} answered");
+        ahead.pop_front().unwrap().wait().unwrap();
+        ahead.push_back(interactive());
+        answered += 1;
+    };
+    assert_eq!(hits.hits.len(), 3);
+    assert!(hits.queued >= Duration::from_secs(1) && answered >= 8, "{:?} {answered}", hits.queued);
+}
+
+#[test]
+fn metrics_count_requests_by_priority() {
+    let (index, engine) = open_frequent_terms();
+    for priority in [Priority::Batch, Priority::Interactive, Priority::Batch] {
+        engine.search(exhaustive_request(&index).priority(priority)).unwrap();
+    }
+    let metrics = engine.metrics();
+    for (metrics, answered) in [(metrics.interactive, 1), (metrics.batch, 2)] {
+        assert_eq!((metrics.answered, metrics.queued, metrics.expired), (answered, 0, 0));
+        let latencies = metrics.latencies;
+        assert!(latencies.p50 > Duration::ZERO && latencies.p50 <= latencies.p99);
+        assert!(latencies.p99 <= latencies.p999 && latencies.p999 <= latencies.longest);
+        assert!(metrics.queued_time < (latencies.longest + Duration::from_micros(1)) * answered as u32);
+    }
+    assert_eq!(metrics.reads, engine.stats().reads);
 }
 
 #[test]
@@ -261,7 +326,10 @@ fn all_requests_are_answered_in_little_memory() {
     });
     tickets.into_iter().for_each(|(number, ticket)| check(number, &ticket.wait().unwrap()));
     let metrics = engine.metrics();
-    assert!(metrics.cache_bytes_min >= engine.memory().cache_min && metrics.answered > 300, "{metrics:?}");
+    assert!(
+        metrics.cache_bytes_min >= engine.memory().cache_min && metrics.batch.answered == 300,
+        "{metrics:?}"
+    );
     // A thread releases the memory of a request after the reply.
     let is_metadata = |what: &str| what.contains("metadata");
     while engine.metrics().reserved.iter().any(|row| row.bytes > 0 && !is_metadata(row.what)) {

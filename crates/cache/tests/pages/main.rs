@@ -53,7 +53,7 @@ fn read_pages<'f>(
     count: u64,
 ) -> Vec<(u64, Pin<'f>)> {
     let mut pinned = Vec::new();
-    reader.request(cache, &written.file, first..first + count, |page, pin| pinned.push((page, pin)));
+    reader.request(cache, &written.file, first..first + count, false, |page, pin| pinned.push((page, pin)));
     for (_, pin) in &pinned {
         while !pin.is_settled() {
             reader.wait_for([pin.frame()].into_iter());
@@ -71,7 +71,7 @@ fn read_two<'f>(
 ) -> Vec<(u64, Pin<'f>)> {
     let mut pinned = Vec::new();
     for page in pages {
-        reader.request(cache, &written.file, page..page + 1, |page, pin| pinned.push((page, pin)));
+        reader.request(cache, &written.file, page..page + 1, false, |page, pin| pinned.push((page, pin)));
     }
     reader.finish();
     pinned
@@ -100,6 +100,34 @@ fn assert_idle(cache: &PageCache) {
     assert_eq!((stats.loading, stats.frames_free + stats.frames_evictable), (0, stats.frames), "{stats:?}");
     let cells = cache.cells();
     assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
+}
+
+/// With one read in flight: the first was submitted before the urgent ones were requested. Which read is
+/// number `at` is seen by letting it fail.
+#[test]
+fn urgent_reads_are_submitted_before_those_that_wait() {
+    let failed_page = |at: u64| {
+        let (disk, cache) =
+            (FaultDisk::new(MemDisk::new(), FaultPlan::none()), new_cache(40, PolicyKind::Lru));
+        let (disk, written, mut reader) = write_and_open(disk, TEST_FILE_PAGES, &cache, 1, 0);
+        fail_read(&disk, at, Repeat::Once);
+        let mut pinned = Vec::new();
+        for (pages, is_urgent) in [([2, 5, 8, 11], false), ([31, 3, 20, 26], true), ([14, 17, 35, 38], false)]
+        {
+            for page in pages {
+                let hold = |page, pin| pinned.push((page, pin));
+                assert!(reader.request(&cache, &written.file, page..page + 1, is_urgent, hold));
+            }
+            reader.send();
+        }
+        reader.finish();
+        let failed: Vec<u64> =
+            pinned.iter().filter(|(_, pin)| pin.page().is_err()).map(|(page, _)| *page).collect();
+        assert_eq!(failed.len(), 1);
+        failed[0]
+    };
+    let order: Vec<u64> = (1..=12).map(failed_page).collect();
+    assert_eq!(order, [2, 3, 20, 26, 31, 5, 8, 11, 14, 17, 35, 38]);
 }
 
 #[test]
@@ -212,7 +240,7 @@ fn pages_of_a_short_gap_are_read_too() {
     let mut pinned = Vec::new();
     for (written, page) in [(&written, 30), (&other, 1), (&other, 3)] {
         let hold = |page, pin| pinned.push((written, page, pin));
-        reader.request(&cache, &written.file, page..page + 1, hold);
+        reader.request(&cache, &written.file, page..page + 1, false, hold);
     }
     reader.finish();
     pinned.iter().for_each(|(written, page, pin)| assert_page(written, *page, pin));

@@ -147,6 +147,11 @@ impl ActiveRequest {
         SearchTask { request: self.clone(), documents, reserved }
     }
 
+    /// The time in the queue, and the time since the arrival.
+    pub(super) fn times(&self) -> (Duration, Duration) {
+        (self.queued, self.arrived.elapsed())
+    }
+
     /// The threshold that all evaluations share; the first evaluation computes it with `initial`.
     pub(super) fn threshold(
         &self,

@@ -11,7 +11,7 @@ use super::{
     settings::EngineSettings, shared::EngineShared, worker::SearchThread,
 };
 use crate::{Error, Result, index::Index};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{collections::VecDeque, path::Path, thread::JoinHandle};
@@ -88,9 +88,6 @@ impl Engine {
             pool,
             queue: Arc::new(RequestQueue::new()),
             current: Current::new(snapshot),
-            evaluations: AtomicUsize::new(0),
-            interactive: AtomicUsize::new(0),
-            answered: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             hits_max: settings.dram.map(|_| settings.hits_max),
             settings,
@@ -258,8 +255,7 @@ impl Engine {
         AHEAD * self.shared().settings.in_flight() * self.shared().settings.threads
     }
 
-    /// What the engine does now, and has done since its start. Takes time in proportion to the
-    /// number of pages of the cache.
+    /// What the engine does now, and has done since its start. Reads counters only.
     ///
     /// ```
     /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
@@ -267,7 +263,7 @@ impl Engine {
     /// # let dir = dir.path().join("index");
     /// # IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?.commit(Merge::Keep)?;
     /// let engine = Engine::open(&dir, &EngineOptions::new())?;
-    /// assert_eq!(engine.metrics().answered, 0);
+    /// assert_eq!(engine.metrics().interactive.answered, 0);
     /// # Ok::<(), tierdex::Error>(())
     /// ```
     pub fn metrics(&self) -> EngineMetrics {
@@ -378,8 +374,10 @@ impl EngineShared {
 
     /// Whether requests are queued or evaluated.
     fn has_requests(&self) -> bool {
-        let queued = self.queue.lengths();
-        queued.interactive + queued.batch + self.evaluations.load(Ordering::Relaxed) > 0
+        [Priority::Interactive, Priority::Batch].into_iter().any(|priority| {
+            let running = self.queue.counters(priority).running.load(Ordering::Relaxed);
+            running > 0 || self.queue.length(priority).0 > 0
+        })
     }
 
     /// Closes the queue, and wakes those that wait for memory.

@@ -1,7 +1,9 @@
-//! Metrics of a running engine.
+//! Metrics of a running engine: counters only, so that they can be read often.
 
-use super::{memory_report::MemoryUse, pool::PoolUse, shared::EngineShared};
-use std::sync::atomic::Ordering;
+use super::latency::{Latencies, LatencyHistogram};
+use super::{memory_report::MemoryUse, pool::PoolUse, priority::Priority, shared::EngineShared};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 use tierdex_io::PAGE;
 
 /// What an engine does now, and what it has done since its start
@@ -18,15 +20,10 @@ pub struct EngineMetrics {
     pub reserved: Vec<MemoryUse>,
     /// The most bytes that were reserved, by kind of use.
     pub reserved_max: Vec<MemoryUse>,
-    /// Queued interactive requests.
-    pub queued_interactive: u64,
-    /// Queued requests of batches.
-    pub queued_batch: u64,
-    /// Running evaluations; a request that is divided among threads has several.
-    pub evaluations: u64,
-    /// Requests whose evaluation has ended, with a result or an error. Those that were cancelled, or whose
-    /// deadline passed in the queue, are not among them.
-    pub answered: u64,
+    /// Interactive requests.
+    pub interactive: RequestMetrics,
+    /// Requests of batches.
+    pub batch: RequestMetrics,
     /// Requests that were not accepted: the engine was overloaded, they need too much memory, or they are
     /// invalid.
     pub rejected: u64,
@@ -40,11 +37,75 @@ pub struct EngineMetrics {
     pub reads: u64,
     /// Bytes of these reads.
     pub bytes_read: u64,
+    /// Number of times that a search thread waited for a read.
+    pub waits: u64,
+}
+
+/// Requests of one priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestMetrics {
+    /// Queued requests.
+    pub queued: u64,
+    /// Time that the oldest of them has waited.
+    pub oldest_wait: Duration,
+    /// Running evaluations; a request that is divided among threads has several.
+    pub running: u64,
+    /// Requests whose evaluation has ended, with a result or an error.
+    pub answered: u64,
+    /// Requests that were cancelled in the queue.
+    pub cancelled: u64,
+    /// Requests whose deadline passed in the queue.
+    pub expired: u64,
+    /// Time that the answered requests waited in the queue, as a sum.
+    pub queued_time: Duration,
+    /// From the arrival of a request to its answer.
+    pub latencies: Latencies,
+}
+
+/// Counters of the requests of one priority.
+#[derive(Default)]
+pub(super) struct RequestCounters {
+    pub(super) running: AtomicUsize,
+    answered: AtomicU64,
+    cancelled: AtomicU64,
+    expired: AtomicU64,
+    /// Nanoseconds.
+    queued_time: AtomicU64,
+    latencies: LatencyHistogram,
+}
+
+impl RequestCounters {
+    /// Counts a request that is answered.
+    pub(super) fn add_answered(&self, queued: Duration, took: Duration) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        self.queued_time.fetch_add(queued.as_nanos() as u64, Ordering::Relaxed);
+        self.latencies.add(took);
+    }
+
+    /// Counts a request that leaves the queue without an evaluation.
+    pub(super) fn add_expired(&self, is_cancelled: bool) {
+        let counter = if is_cancelled { &self.cancelled } else { &self.expired };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn metrics(&self, queued: usize, oldest_wait: Duration) -> RequestMetrics {
+        RequestMetrics {
+            queued: queued as u64,
+            oldest_wait,
+            running: self.running.load(Ordering::Relaxed) as u64,
+            answered: self.answered.load(Ordering::Relaxed),
+            cancelled: self.cancelled.load(Ordering::Relaxed),
+            expired: self.expired.load(Ordering::Relaxed),
+            queued_time: Duration::from_nanos(self.queued_time.load(Ordering::Relaxed)),
+            latencies: self.latencies.quantiles(),
+        }
+    }
 }
 
 impl EngineShared {
     pub(super) fn metrics(&self) -> EngineMetrics {
-        let (pool, cache, queued) = (self.pool.bytes(), self.cache.stats(), self.queue.lengths());
+        let (pool, cache) = (self.pool.bytes(), self.cache.counts());
         let fixed = cache.frames * PAGE;
         let is_elastic = self.cache.cells().region().is_elastic();
         let of_cache = |elastic: u64| if is_elastic { elastic } else { fixed };
@@ -52,21 +113,24 @@ impl EngineShared {
             let rows = PoolUse::ALL.into_iter().zip(bytes);
             rows.map(|(kind, bytes)| MemoryUse::new(kind.name(), *bytes, None)).collect()
         };
+        let requests = |priority: Priority| {
+            let (queued, oldest_wait) = self.queue.length(priority);
+            self.queue.counters(priority).metrics(queued, oldest_wait)
+        };
         EngineMetrics {
             cache_bytes: of_cache(pool.cache),
             cache_bytes_min: of_cache(pool.smallest_cache),
             reserved: rows(&pool.reserved),
             reserved_max: rows(&pool.largest),
-            queued_interactive: queued.interactive as u64,
-            queued_batch: queued.batch as u64,
-            evaluations: self.evaluations.load(Ordering::Relaxed) as u64,
-            answered: self.answered.load(Ordering::Relaxed),
+            interactive: requests(Priority::Interactive),
+            batch: requests(Priority::Batch),
             rejected: self.rejected.load(Ordering::Relaxed),
             cache_hits: cache.hits,
             cache_misses: cache.misses,
             evictions: cache.evictions,
             reads: cache.reads,
             bytes_read: cache.bytes_read,
+            waits: cache.waits,
         }
     }
 }

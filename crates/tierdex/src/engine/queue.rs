@@ -3,7 +3,9 @@
 //! Threads take tasks first, then interactive requests, then requests of batches. Requests have reserved
 //! their memory. Counters that search threads check often are read without the lock.
 
-use super::{active::SearchTask, priority::Priority, queued_request::QueuedRequest};
+use super::{
+    active::SearchTask, metrics::RequestCounters, priority::Priority, queued_request::QueuedRequest,
+};
 use crate::Error;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,6 +18,17 @@ const RATE_REQUESTS: u32 = 16;
 /// Bounds of the pause that an overloaded engine asks for.
 const RETRY_AFTER_MIN: Duration = Duration::from_millis(1);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+
+/// Time between two scans for requests that are due, at least.
+const SCAN_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Interactive requests that are taken for one of a batch that has waited for `BATCH_WAIT`: batches make
+/// progress however many interactive requests there are.
+const INTERACTIVE_PER_BATCH: u32 = 8;
+const BATCH_WAIT: Duration = Duration::from_secs(1);
+
+/// Entries for which an empty queue keeps memory.
+const KEPT_ENTRIES: usize = 64;
 
 /// The next work of a search thread.
 pub(super) enum NextWork {
@@ -38,14 +51,10 @@ pub(super) struct RequestQueue {
     /// Number of sleeping threads without work; read without the lock.
     idle: AtomicUsize,
     began: Instant,
-    /// The earliest deadline of a queued request, in nanoseconds since `began`; read without the lock.
-    earliest: AtomicU64,
-}
-
-/// Numbers of queued requests.
-pub(super) struct QueueLengths {
-    pub(super) interactive: usize,
-    pub(super) batch: usize,
+    /// The next scan for requests that are due, in nanoseconds since `began`; read without the lock.
+    next_scan: AtomicU64,
+    /// By the number of the priority.
+    counters: [RequestCounters; 2],
 }
 
 #[derive(Default)]
@@ -57,6 +66,8 @@ struct QueueState {
     /// Sleeping threads.
     idle: usize,
     closed: bool,
+    /// Interactive requests taken since the last one of a batch.
+    interactive_taken: u32,
     /// Requests taken since the last measurement, and its instant; 0 after a request that left none behind.
     taken: u32,
     measured: Option<Instant>,
@@ -71,11 +82,30 @@ impl QueueState {
         self.idle.saturating_sub(queued)
     }
 
-    /// The next interactive request, else one of a batch if `takes_batch`.
+    /// The next interactive request, else one of a batch if `takes_batch`. Also one of a batch that has waited
+    /// for long, after some interactive ones.
     fn pop(&mut self, takes_batch: bool) -> Option<QueuedRequest> {
-        let request = self.interactive.pop_front();
-        let request = request.or_else(|| if takes_batch { self.batch.pop_front() } else { None })?;
+        let is_turn = takes_batch
+            && self.interactive_taken >= INTERACTIVE_PER_BATCH
+            && self.batch.front().is_some_and(|oldest| oldest.arrived.elapsed() >= BATCH_WAIT);
+        let request = match self.interactive.pop_front_if(|_| !is_turn) {
+            Some(interactive) => {
+                self.interactive_taken = self.interactive_taken.saturating_add(1);
+                interactive
+            }
+            None => {
+                let batch = self.batch.pop_front_if(|_| takes_batch)?;
+                self.interactive_taken = 0;
+                batch
+            }
+        };
         let waits = !(self.interactive.is_empty() && self.batch.is_empty());
+        for class in [&mut self.interactive, &mut self.batch] {
+            // The requests have released the memory that they reserved for their entries.
+            if class.is_empty() && class.capacity() > KEPT_ENTRIES {
+                *class = VecDeque::new();
+            }
+        }
         self.taken = if waits { self.taken + 1 } else { 0 };
         if self.taken % RATE_REQUESTS == 1 {
             let now = Instant::now();
@@ -110,7 +140,8 @@ impl RequestQueue {
             interactive: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
             began: Instant::now(),
-            earliest: AtomicU64::new(u64::MAX),
+            next_scan: AtomicU64::new(u64::MAX),
+            counters: Default::default(),
         }
     }
 
@@ -120,7 +151,9 @@ impl RequestQueue {
         if state.closed {
             return drop(state);
         }
-        self.earliest.fetch_min(self.deadline(&request), Ordering::Relaxed);
+        if self.next_scan.load(Ordering::Relaxed) == u64::MAX {
+            self.next_scan.store(self.nanos(request.arrived + SCAN_INTERVAL), Ordering::Relaxed);
+        }
         state.class(request.priority()).push_back(request);
         self.publish(&state);
         // A wake-up is a system call.
@@ -144,47 +177,60 @@ impl RequestQueue {
         self.lock().closed
     }
 
-    /// Numbers of queued requests.
-    pub(super) fn lengths(&self) -> QueueLengths {
-        let state = self.lock();
-        QueueLengths { interactive: state.interactive.len(), batch: state.batch.len() }
+    /// Number of queued requests of a priority, and the time that the oldest has waited.
+    pub(super) fn length(&self, priority: Priority) -> (usize, Duration) {
+        let mut state = self.lock();
+        let class = state.class(priority);
+        (class.len(), class.front().map_or(Duration::ZERO, |oldest| oldest.arrived.elapsed()))
     }
 
-    /// Answers requests whose deadline passed in the queue. Does nothing before the earliest deadline.
+    /// Counters of the requests of a priority.
+    pub(super) fn counters(&self, priority: Priority) -> &RequestCounters {
+        &self.counters[priority as usize]
+    }
+
+    /// Answers requests that were cancelled, or whose deadline passed, in the queue: at most once a
+    /// millisecond, and in at most a hundredth of the time of a thread.
     pub(super) fn expire(&self) {
-        let earliest = self.earliest.load(Ordering::Relaxed);
-        if earliest < u64::MAX && self.began.elapsed().as_nanos() >= u128::from(earliest) {
+        let next_scan = self.next_scan.load(Ordering::Relaxed);
+        if next_scan < u64::MAX && self.nanos(Instant::now()) >= next_scan {
             self.remove_due();
         }
     }
 
-    /// Answers requests that were cancelled, or whose deadline passed in the queue.
+    /// As [`RequestQueue::expire`], now.
     pub(super) fn remove_due(&self) {
         let (mut state, now) = (self.lock(), Instant::now());
         let mut due = Vec::new();
         let QueueState { interactive, batch, .. } = &mut *state;
         for class in [&mut *interactive, &mut *batch] {
-            let (ended, left): (VecDeque<_>, _) = class.drain(..).partition(|request| request.is_due(now));
-            *class = left;
-            due.extend(ended);
+            if class.iter().any(|request| request.is_due(now)) {
+                let (ended, left): (VecDeque<_>, _) =
+                    class.drain(..).partition(|request| request.is_due(now));
+                *class = left;
+                due.extend(ended);
+            }
         }
-        let requests = interactive.iter().chain(&*batch);
-        let earliest = requests.map(|request| self.deadline(request)).min().unwrap_or(u64::MAX);
-        // At most one scan a millisecond.
-        let next_scan = self.began.elapsed().as_nanos() as u64 + 1_000_000;
-        self.earliest.store(earliest.max(next_scan), Ordering::Relaxed);
+        let next_scan = match interactive.is_empty() && batch.is_empty() {
+            true => u64::MAX,
+            false => self.nanos(now + SCAN_INTERVAL.max(100 * now.elapsed())),
+        };
+        self.next_scan.store(next_scan, Ordering::Relaxed);
         self.publish(&state);
         drop(state);
         // Callbacks run here.
-        due.into_iter().for_each(QueuedRequest::expire);
+        due.into_iter().for_each(|request| self.expire_request(request));
     }
 
-    /// Nanoseconds from `began` to the deadline of a request; `u64::MAX` without a deadline.
-    fn deadline(&self, request: &QueuedRequest) -> u64 {
-        let deadline = request.deadline();
-        deadline.map_or(u64::MAX, |deadline| {
-            u64::try_from(deadline.saturating_duration_since(self.began).as_nanos()).unwrap_or(u64::MAX)
-        })
+    /// Answers a request that is due, without an evaluation.
+    pub(super) fn expire_request(&self, request: QueuedRequest) {
+        self.counters(request.priority()).add_expired(request.reply.is_cancelled());
+        request.expire();
+    }
+
+    /// Nanoseconds from `began` to `at`.
+    fn nanos(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.began).as_nanos()).unwrap_or(u64::MAX)
     }
 
     /// The next work: a task, else an interactive request, else one of a batch if the thread `takes_batch`.

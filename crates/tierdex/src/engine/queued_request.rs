@@ -1,6 +1,6 @@
 //! A queued request, with the snapshot that it searches and the reply to its ticket.
 
-use super::request::{Hits, SearchRequest};
+use super::request::SearchRequest;
 use super::{pool::Reservation, priority::Priority, snapshot::Snapshot, ticket::Reply};
 use crate::{Error, eval::leaf_memory, query::Query};
 use std::{sync::Arc, time::Instant};
@@ -20,10 +20,6 @@ impl QueuedRequest {
         self.request.priority
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.request.deadline
-    }
-
     /// Whether it was cancelled, or its deadline has passed.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.reply.is_cancelled() || self.request.deadline.is_some_and(|deadline| deadline <= now)
@@ -32,13 +28,10 @@ impl QueuedRequest {
     /// Answers a request that [`QueuedRequest::is_due`], without an evaluation.
     pub(super) fn expire(self) {
         let QueuedRequest { request, snapshot, reply, arrived, reserved } = self;
-        drop((request, reserved));
-        let result = if reply.is_cancelled() {
-            Err(Error::Cancelled)
-        } else {
-            Ok(Hits::expired(snapshot, arrived.elapsed()))
-        };
-        reply.send_without_hits(result);
+        drop((request, snapshot, reserved));
+        let queued = arrived.elapsed();
+        let error = if reply.is_cancelled() { Error::Cancelled } else { Error::Expired { queued } };
+        reply.send_without_hits(Err(error));
     }
 }
 

@@ -96,7 +96,7 @@ impl SearchRequest {
     }
 
     /// Sets when to stop. The result then has the best documents that were evaluated until then
-    /// ([`Hits::timed_out`]).
+    /// ([`Hits::timed_out`]); a request whose deadline passes in the queue gets [`Error::Expired`].
     #[must_use]
     pub fn deadline(mut self, deadline: Instant) -> SearchRequest {
         self.deadline = Some(deadline);
@@ -125,23 +125,6 @@ impl TotalHits {
     pub fn value(self) -> u64 {
         match self {
             TotalHits::Exact(value) | TotalHits::AtLeast(value) => value,
-        }
-    }
-}
-
-impl Hits {
-    /// The result of a request whose deadline passed in the queue.
-    pub(super) fn expired(snapshot: Arc<Snapshot>, took: Duration) -> Hits {
-        let total = TotalHits::AtLeast(0);
-        Hits {
-            hits: Vec::new(),
-            ids: HitIds::default(),
-            total,
-            timed_out: true,
-            parts: 0,
-            took,
-            queued: took,
-            snapshot,
         }
     }
 }

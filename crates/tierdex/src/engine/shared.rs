@@ -5,7 +5,7 @@ use super::{
     readers::ReadMethodName, settings::EngineSettings, snapshot::Snapshot,
 };
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use tierdex_cache::PageCache;
 use tierdex_io::PAGE;
 
@@ -15,11 +15,7 @@ pub(super) struct EngineShared {
     pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,
     pub(super) current: Current<Snapshot>,
-    /// Running evaluations, and interactive ones among them.
-    pub(super) evaluations: AtomicUsize,
-    pub(super) interactive: AtomicUsize,
-    /// Requests that were answered, and that were not accepted.
-    pub(super) answered: AtomicU64,
+    /// Requests that were not accepted.
     pub(super) rejected: AtomicU64,
     /// Hits that a request may ask for, if memory is bounded.
     pub(super) hits_max: Option<usize>,

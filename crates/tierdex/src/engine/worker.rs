@@ -25,7 +25,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tierdex_cache::{PageCache, PageReader};
 
@@ -137,7 +137,7 @@ impl<'x> SearchThread<'x> {
             // evaluation. 99th percentile of the latency beside a batch, in 50 MB: 2.0 to 2.6 times that
             // without a batch, and 3.3 to 6.4 times without this rule; the batch takes a tenth to a fifth
             // longer.
-            let interactive_runs = self.shared.interactive.load(Ordering::Relaxed) > 0;
+            let interactive_runs = self.running_of(Priority::Interactive).load(Ordering::Relaxed) > 0;
             let batch = self.running.iter().filter(|running| running.priority == Priority::Batch).count();
             let takes_batch = batch < if interactive_runs { 1 } else { self.batch_max };
             match self.shared.queue.next(takes_batch, is_idle) {
@@ -244,6 +244,11 @@ impl<'x> SearchThread<'x> {
             || self.running.len() < self.running_max && self.shared.queue.has_interactive()
     }
 
+    /// The number of running evaluations of a priority, on all threads.
+    fn running_of(&self, priority: Priority) -> &AtomicUsize {
+        &self.shared.queue.counters(priority).running
+    }
+
     /// Waits until a read of an evaluation completes, or memory is released if all wait for memory.
     fn wait(&mut self) {
         if let Some(seen) = self.seen_by_all() {
@@ -294,7 +299,7 @@ impl<'x> SearchThread<'x> {
     /// Starts the evaluation of a request, or answers it if it was cancelled or its deadline has passed.
     fn begin(&mut self, request: QueuedRequest) {
         if request.is_due(Instant::now()) {
-            request.expire();
+            self.shared.queue.expire_request(request);
         } else {
             self.start(SearchTask::first(request));
         }
@@ -320,10 +325,7 @@ impl<'x> SearchThread<'x> {
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())));
             evaluated.finish(done, Some(&source))
         });
-        self.shared.evaluations.fetch_add(1, Ordering::Relaxed);
-        if request.priority == Priority::Interactive {
-            self.shared.interactive.fetch_add(1, Ordering::Relaxed);
-        }
+        self.running_of(request.priority).fetch_add(1, Ordering::Relaxed);
         self.insert(Running {
             evaluation,
             wait: None,
@@ -335,13 +337,11 @@ impl<'x> SearchThread<'x> {
 
     fn end(&mut self, running: Running, finished: Finished) {
         let Running { evaluation, request, .. } = running;
-        self.shared.evaluations.fetch_sub(1, Ordering::Relaxed);
-        if request.priority == Priority::Interactive {
-            self.shared.interactive.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.running_of(request.priority).fetch_sub(1, Ordering::Relaxed);
         self.stacks.push(evaluation.into_stack());
         if let Finished::Request(..) = finished {
-            self.shared.answered.fetch_add(1, Ordering::Relaxed);
+            let (queued, took) = request.times();
+            self.shared.queue.counters(request.priority).add_answered(queued, took);
         }
         if let Some(again) = finished.send() {
             self.start(again);
