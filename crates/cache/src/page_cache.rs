@@ -462,9 +462,24 @@ impl PageCache {
             return Some(shard.failed.swap_remove(at).0);
         }
         let victim = shard.policy.victim(&|frame| pins(frame) == (0, STATE_READY))?;
+        let PageKey { file, page } = shard.keys[victim as usize];
         shard.policy.remove(victim);
         shard.remove_page(victim);
-        self.counters.evictions.fetch_add(1, Ordering::Relaxed);
+        // The other pages of its group too, which were read with it: so the pages that are missing later are
+        // neighbours, and one read brings them back.
+        let first = page / GROUP_PAGES * GROUP_PAGES;
+        let mut evicted = 1;
+        for page in first..first + GROUP_PAGES {
+            if let Some(other) =
+                shard.find_frame(PageKey { file, page }).filter(|other| pins(*other) == (0, STATE_READY))
+            {
+                shard.policy.remove(other);
+                shard.remove_page(other);
+                shard.free.push(other);
+                evicted += 1;
+            }
+        }
+        self.counters.evictions.fetch_add(evicted, Ordering::Relaxed);
         Some(victim)
     }
 

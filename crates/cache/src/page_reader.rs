@@ -23,7 +23,7 @@ pub struct PageReader {
     wanted: Vec<PageRequest>,
     /// The files of `wanted`.
     files: Vec<Arc<SealedFile>>,
-    /// Reads that wait for a free place in the queue: urgent ones first, then in their order.
+    /// Reads that wait for a free place in the queue, by ascending rank, then in their order.
     waiting: VecDeque<WaitingRead>,
     /// Reads in flight; the index is the tag of the read.
     in_flight: Vec<Option<InFlightPages>>,
@@ -41,14 +41,15 @@ struct PageRequest {
     file: usize,
     page: u64,
     frame: u32,
-    is_urgent: bool,
+    rank: u64,
 }
 
 /// A read that was not submitted yet, and the frames that it fills.
 struct WaitingRead {
     pages: InFlightPages,
     frames: Vec<u32>,
-    is_urgent: bool,
+    /// The lowest rank of its pages.
+    rank: u64,
 }
 
 /// The pages of a read in flight: consecutive pages of a file.
@@ -78,14 +79,14 @@ impl PageReader {
     }
 
     /// Pins the frames of `pages`, and calls `pinned` with each pin. Pages that are not cached are read when
-    /// [`PageReader::send`] is called, urgent ones before those that wait. False when there was no frame for a
-    /// page: neither that page nor those after it are pinned.
+    /// [`PageReader::send`] is called; of the reads that wait for a free place, those of lower `rank` are first.
+    /// False when there was no frame for a page: neither that page nor those after it are pinned.
     pub fn request<'f>(
         &mut self,
         cache: &'f PageCache,
         file: &Arc<SealedFile>,
         pages: Range<u64>,
-        is_urgent: bool,
+        rank: u64,
         mut pinned: impl FnMut(u64, Pin<'f>),
     ) -> bool {
         let mut first = pages.start;
@@ -100,7 +101,7 @@ impl PageReader {
                         self.files.push(Arc::clone(file));
                         self.files.len() - 1
                     });
-                    self.wanted.push(PageRequest { file: of_file, page, frame: pin.frame(), is_urgent });
+                    self.wanted.push(PageRequest { file: of_file, page, frame: pin.frame(), rank });
                     pinned(page, pin);
                 }
             };
@@ -119,7 +120,7 @@ impl PageReader {
         let (mut wanted, files) = (std::mem::take(&mut self.wanted), std::mem::take(&mut self.files));
         wanted.sort_unstable();
         let mut rest = wanted.drain(..).peekable();
-        while let Some(PageRequest { file, page: first_page, frame, mut is_urgent }) = rest.next() {
+        while let Some(PageRequest { file, page: first_page, frame, mut rank }) = rest.next() {
             let (mut frames, mut requested) = (vec![frame], 1);
             let (mut gap_frames, mut cached) = (Vec::new(), Vec::new());
             while let Some(next) = rest.peek().filter(|next| next.file == file) {
@@ -144,22 +145,22 @@ impl PageReader {
                     }
                 }
                 frames.push(next.frame);
-                (requested, is_urgent) = (requested + 1, is_urgent | next.is_urgent);
+                (requested, rank) = (requested + 1, rank.min(next.rank));
                 rest.next();
             }
             let in_gaps = frames.len() - requested;
             self.in_gaps += in_gaps;
             let pages = InFlightPages { file: Arc::clone(&files[file]), first_page, in_gaps, cached };
-            let at = if is_urgent {
-                self.waiting.partition_point(|read| read.is_urgent)
-            } else {
-                self.waiting.len()
-            };
-            self.waiting.insert(at, WaitingRead { pages, frames, is_urgent });
+            self.wait_for_place(WaitingRead { pages, frames, rank });
         }
         drop(rest);
         self.wanted = wanted;
         self.submit_waiting();
+    }
+
+    fn wait_for_place(&mut self, read: WaitingRead) {
+        let at = self.waiting.partition_point(|other| other.rank <= read.rank);
+        self.waiting.insert(at, read);
     }
 
     /// Submits reads as long as the queue has a free place, so that the thread does not wait here while
@@ -250,7 +251,7 @@ impl PageReader {
             }
             let file = Arc::clone(&file);
             let pages = InFlightPages { file, first_page: page, in_gaps: 0, cached: Vec::new() };
-            self.waiting.push_back(WaitingRead { pages, frames: vec![frame], is_urgent: false });
+            self.wait_for_place(WaitingRead { pages, frames: vec![frame], rank: 0 });
         }
     }
 }

@@ -53,7 +53,7 @@ fn read_pages<'f>(
     count: u64,
 ) -> Vec<(u64, Pin<'f>)> {
     let mut pinned = Vec::new();
-    reader.request(cache, &written.file, first..first + count, false, |page, pin| pinned.push((page, pin)));
+    reader.request(cache, &written.file, first..first + count, 0, |page, pin| pinned.push((page, pin)));
     for (_, pin) in &pinned {
         while !pin.is_settled() {
             reader.wait_for([pin.frame()].into_iter());
@@ -71,7 +71,7 @@ fn read_two<'f>(
 ) -> Vec<(u64, Pin<'f>)> {
     let mut pinned = Vec::new();
     for page in pages {
-        reader.request(cache, &written.file, page..page + 1, false, |page, pin| pinned.push((page, pin)));
+        reader.request(cache, &written.file, page..page + 1, 0, |page, pin| pinned.push((page, pin)));
     }
     reader.finish();
     pinned
@@ -102,21 +102,20 @@ fn assert_idle(cache: &PageCache) {
     assert!((0..cells.len()).all(|cell| cells.write(cell).is_some()), "a cell is in use");
 }
 
-/// With one read in flight: the first was submitted before the urgent ones were requested. Which read is
+/// With one read in flight: the first was submitted before those of lower rank were requested. Which read is
 /// number `at` is seen by letting it fail.
 #[test]
-fn urgent_reads_are_submitted_before_those_that_wait() {
+fn waiting_reads_are_submitted_by_rank() {
     let failed_page = |at: u64| {
         let (disk, cache) =
             (FaultDisk::new(MemDisk::new(), FaultPlan::none()), new_cache(40, PolicyKind::Lru));
         let (disk, written, mut reader) = write_and_open(disk, TEST_FILE_PAGES, &cache, 1, 0);
         fail_read(&disk, at, Repeat::Once);
         let mut pinned = Vec::new();
-        for (pages, is_urgent) in [([2, 5, 8, 11], false), ([31, 3, 20, 26], true), ([14, 17, 35, 38], false)]
-        {
+        for (pages, rank) in [([2, 5, 8, 11], 7), ([31, 3, 20, 26], 1), ([14, 17, 35, 38], 5)] {
             for page in pages {
                 let hold = |page, pin| pinned.push((page, pin));
-                assert!(reader.request(&cache, &written.file, page..page + 1, is_urgent, hold));
+                assert!(reader.request(&cache, &written.file, page..page + 1, rank, hold));
             }
             reader.send();
         }
@@ -127,7 +126,7 @@ fn urgent_reads_are_submitted_before_those_that_wait() {
         failed[0]
     };
     let order: Vec<u64> = (1..=12).map(failed_page).collect();
-    assert_eq!(order, [2, 3, 20, 26, 31, 5, 8, 11, 14, 17, 35, 38]);
+    assert_eq!(order, [2, 3, 20, 26, 31, 14, 17, 35, 38, 5, 8, 11]);
 }
 
 #[test]
@@ -240,7 +239,7 @@ fn pages_of_a_short_gap_are_read_too() {
     let mut pinned = Vec::new();
     for (written, page) in [(&written, 30), (&other, 1), (&other, 3)] {
         let hold = |page, pin| pinned.push((written, page, pin));
-        reader.request(&cache, &written.file, page..page + 1, false, hold);
+        reader.request(&cache, &written.file, page..page + 1, 0, hold);
     }
     reader.finish();
     pinned.iter().for_each(|(written, page, pin)| assert_page(written, *page, pin));
@@ -358,7 +357,9 @@ fn an_elastic_cache_gives_frames_back_that_are_not_pinned() {
         assert_pages(&written, &pinned);
         drop(pinned);
         assert_eq!(cache.resize(50), 50);
-        assert_eq!((cache.resize(1000), cache.stats().frames_free), (600, 550));
+        assert_eq!(cache.resize(1000), 600);
+        // A group of pages is evicted as a whole, so each of the two shards may have up to 7 more.
+        assert!((550..=564).contains(&cache.stats().frames_free), "{:?}", cache.stats());
         for first in [0, 500] {
             let pinned = read_pages(&mut reader, &cache, &written, first, 500);
             assert_eq!(pinned.len(), 500);

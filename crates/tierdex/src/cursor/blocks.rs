@@ -5,12 +5,12 @@ use super::error::decode_error;
 use super::part_buffer::{BLOCKS_READ_MAX, PartBuffer, bytes_of_range};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::segment::read::{
-    BUFFER_BYTES_MIN, BlockList, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
+    BUFFER_BYTES_MIN, BlockList, BlockLocation, BlockSource, FieldReader, InlineList, ListPart, SkipRecord,
 };
 use crate::{Error, Result};
 use std::{ops::Range, sync::Arc};
 use tierdex_codec::{BitmapView, Codec, DecodeError, add_one, is_increasing, prefetch};
-use tierdex_io::SealedFile;
+use tierdex_io::{PAGE, SealedFile};
 
 /// Maximum bytes of the encoded documents or frequencies of a block, or of an encoded piece of positions.
 pub const BLOCK_BYTES_MAX: usize = 5 * BLOCK + 8;
@@ -37,34 +37,22 @@ pub(super) struct ListedBlocks<'a> {
     /// Buffers for documents and for frequencies ([`ListPart`] as index). Frequencies that follow the
     /// documents of their block are read with them, into the buffer for documents.
     buffers: [PartBuffer; 2],
-    /// The superblock that was used last, and whether it is interleaved ([`BlockList::is_interleaved`]).
-    interleaved: (usize, bool),
+    /// The block that was located last, and that was located last for prefetching.
+    location: BlockLocation,
+    prefetched: BlockLocation,
 }
 
 impl<'a> ListedBlocks<'a> {
-    /// Whether the frequencies of a block follow its documents in the file.
     #[inline]
-    fn is_interleaved(&mut self, block: usize) -> bool {
-        let superblock = block / SUPERBLOCK;
-        if self.interleaved.0 != superblock {
-            self.interleaved = (superblock, self.list.is_interleaved(superblock));
-        }
-        self.interleaved.1
+    fn locate(&mut self, block: usize) -> Result<&BlockLocation> {
+        self.list.locate(&mut self.location, block)?;
+        Ok(&self.location)
     }
 
+    #[inline]
     fn range(&mut self, part: ListPart, block: usize) -> Result<Range<u64>> {
-        let interleaved = self.is_interleaved(block);
-        self.buffers[part as usize].range(&self.list, interleaved, block)
-    }
-
-    /// Byte range of both documents and frequencies of a block, if the frequencies follow the documents.
-    fn interleaved_range(&mut self, block: usize) -> Result<Range<u64>> {
-        Ok(self.range(ListPart::Docs, block)?.start..self.range(ListPart::Freqs, block)?.end)
-    }
-
-    /// Index in [`ListedBlocks::buffers`] of the buffer into which a part of a block is read.
-    fn buffer_of(&mut self, part: ListPart, block: usize) -> usize {
-        if self.is_interleaved(block) { ListPart::Docs as usize } else { part as usize }
+        let location = self.locate(block)?;
+        Ok(if part == ListPart::Docs { location.docs.clone() } else { location.freqs.clone() })
     }
 
     /// Bytes of a part of a block, and their offset in the file: in place, or in the buffer.
@@ -78,8 +66,7 @@ impl<'a> ListedBlocks<'a> {
             return Ok(in_place);
         }
         let range = self.range(part, block)?;
-        self.load(file, part, block, range.clone())?;
-        let buffer = self.buffer_of(part, block);
+        let buffer = self.load(file, part, block, range.clone())?;
         Ok((self.buffers[buffer].get(&range).expect("the range was read"), range.start))
     }
 
@@ -108,20 +95,21 @@ impl<'a> ListedBlocks<'a> {
         Ok(Some((bytes, range.start)))
     }
 
-    /// Reads a byte range of a block into the buffer of `part`, unless the buffer contains it.
+    /// Reads a byte range of the located block into the buffer of `part`, unless the buffer contains it.
+    /// Returns the number of the buffer: frequencies that follow their documents are in that of documents.
     fn load(
         &mut self,
         file: &Arc<SealedFile>,
         part: ListPart,
         block: usize,
         range: Range<u64>,
-    ) -> Result<()> {
-        let buffer = self.buffer_of(part, block);
-        let buffer = &mut self.buffers[buffer];
-        if buffer.get(&range).is_some() {
-            return Ok(());
+    ) -> Result<usize> {
+        let number = if self.location.is_interleaved { ListPart::Docs as usize } else { part as usize };
+        let buffer = &mut self.buffers[number];
+        if buffer.get(&range).is_none() {
+            buffer.fill(&self.list, file, self.source, block, range)?;
         }
-        buffer.fill(&self.list, file, self.source, block, range)
+        Ok(number)
     }
 
     /// As [`Blocks::prefetch_run`], of blocks of one superblock.
@@ -131,25 +119,20 @@ impl<'a> ListedBlocks<'a> {
         blocks: Range<usize>,
         frequencies: bool,
     ) -> Result<bool> {
-        let (first, last) = (blocks.start, blocks.end - 1);
-        let interleaved = self.is_interleaved(first);
-        let range = |part, of| self.list.range_in_layout(part, interleaved, of);
-        let start = range(ListPart::Docs, first)?.start;
-        let end = range(if interleaved && frequencies { ListPart::Freqs } else { ListPart::Docs }, last)?.end;
-        let apart = if frequencies && !interleaved {
-            range(ListPart::Freqs, first)?.start..range(ListPart::Freqs, last)?.end
-        } else {
-            0..0
-        };
-        Ok(self.prefetch(file, ListPart::Docs, first, start..end)
-            && (apart.is_empty() || self.prefetch(file, ListPart::Freqs, first, apart)))
+        let at = &mut self.prefetched;
+        self.list.locate(at, blocks.start)?;
+        let (docs, freqs) = (at.docs.start, at.freqs.start);
+        self.list.locate(at, blocks.end - 1)?;
+        let (end, is_interleaved) = (at.freqs.end, at.is_interleaved);
+        let docs = docs..if is_interleaved && frequencies { end } else { at.docs.end };
+        Ok(self.prefetch(file, ListPart::Docs, docs)
+            && (is_interleaved || !frequencies || self.prefetch(file, ListPart::Freqs, freqs..end)))
     }
 
-    /// Prefetches a byte range of a block, and maybe of those after it. False if the source prefetches no
-    /// more ([`BlockSource::prefetch`]).
-    fn prefetch(&mut self, file: &Arc<SealedFile>, part: ListPart, block: usize, range: Range<u64>) -> bool {
-        let buffer = self.buffer_of(part, block);
-        self.buffers[buffer].get(&range).is_some() || self.source.prefetch(file, range)
+    /// Prefetches bytes of a part, unless its buffer has them. False if the source prefetches no more
+    /// ([`BlockSource::prefetch`]).
+    fn prefetch(&mut self, file: &Arc<SealedFile>, part: ListPart, range: Range<u64>) -> bool {
+        self.buffers[part as usize].get(&range).is_some() || self.source.prefetch(file, range)
     }
 }
 
@@ -172,7 +155,8 @@ impl<'a> Blocks<'a> {
                 source,
                 source_lends: source.lends(),
                 buffers: [ListPart::Docs, ListPart::Freqs].map(|part| PartBuffer::new(part, blocks_ahead)),
-                interleaved: (usize::MAX, false),
+                location: BlockLocation::default(),
+                prefetched: BlockLocation::default(),
             }),
         }
     }
@@ -180,8 +164,13 @@ impl<'a> Blocks<'a> {
     /// Prefetches documents or frequencies of a block. False if the source prefetches no more.
     pub(super) fn prefetch(&mut self, field: &FieldReader, part: ListPart, block: usize) -> Result<bool> {
         let Blocks::Listed(list) = self else { return Ok(true) };
-        let range = list.range(part, block)?;
-        Ok(list.prefetch(field.postings_file(), part, block, range))
+        let at = &mut list.prefetched;
+        list.list.locate(at, block)?;
+        let (range, buffer) = match part {
+            ListPart::Docs => (at.docs.clone(), part),
+            _ => (at.freqs.clone(), if at.is_interleaved { ListPart::Docs } else { part }),
+        };
+        Ok(list.prefetch(field.postings_file(), buffer, range))
     }
 
     /// Byte range of the documents and frequencies of adjacent blocks, if they are adjacent in the file: else
@@ -231,14 +220,34 @@ impl<'a> Blocks<'a> {
     pub(super) fn load(&mut self, field: &FieldReader, block: usize) -> Result<()> {
         if let Blocks::Listed(list) = self
             && field.postings_file().resident().is_none()
-            && list.is_interleaved(block)
+            && let location = list.locate(block)?
+            && location.is_interleaved
         {
-            let range = list.interleaved_range(block)?;
+            let range = location.docs.start..location.freqs.end;
             if !list.source_lends || list.source.lend(field.postings_file(), &range)?.is_none() {
                 list.load(field.postings_file(), ListPart::Docs, block, range)?;
             }
         }
         Ok(())
+    }
+
+    /// As [`ScatteredBlocks::prefetch_whole`](super::ScatteredBlocks::prefetch_whole).
+    pub(super) fn prefetch_whole(
+        &mut self,
+        field: &FieldReader,
+        blocks: Range<usize>,
+        needed: usize,
+    ) -> Result<Option<bool>> {
+        let Blocks::Listed(list) = self else { return Ok(Some(true)) };
+        let at = &mut list.prefetched;
+        list.list.locate(at, blocks.start)?;
+        let start = at.docs.start;
+        list.list.locate(at, blocks.end - 1)?;
+        let range = start..at.freqs.end;
+        if !at.is_interleaved || range.end.div_ceil(PAGE) - start / PAGE > needed as u64 {
+            return Ok(None);
+        }
+        Ok(Some(list.prefetch(field.postings_file(), ListPart::Docs, range)))
     }
 
     /// Number of blocks.
@@ -269,7 +278,10 @@ impl<'a> Blocks<'a> {
     pub(super) fn read_entries(&mut self, field: &FieldReader, superblocks: &[usize]) -> Result<()> {
         match self {
             Blocks::Inline(_) => Ok(()),
-            Blocks::Listed(list) => field.read_entries(&mut list.list, superblocks, list.source),
+            Blocks::Listed(list) => {
+                (list.location, list.prefetched) = Default::default();
+                field.read_entries(&mut list.list, superblocks, list.source)
+            }
         }
     }
 

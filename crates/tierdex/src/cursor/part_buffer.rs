@@ -1,8 +1,7 @@
 //! The read buffers of a posting list whose bytes are not used where they are.
 
 use crate::Result;
-use crate::limits::SUPERBLOCK;
-use crate::segment::read::{BlockList, BlockSource, ListPart};
+use crate::segment::read::{BlockList, BlockLocation, BlockSource, ListPart};
 use std::{ops::Range, sync::Arc};
 use tierdex_io::{PAGE, SealedFile};
 
@@ -12,8 +11,6 @@ pub(super) const BLOCKS_READ_MAX: usize = 128;
 /// Read buffer for one part of the blocks of a list.
 pub(super) struct PartBuffer {
     part: ListPart,
-    /// The block that was requested last, and the byte range of its part.
-    last: Option<(usize, Range<u64>)>,
     /// Number of blocks that the next read covers: doubled with each sequential read.
     blocks_ahead: usize,
     /// Number of blocks that a read covers if it does not follow the last one.
@@ -29,27 +26,12 @@ impl PartBuffer {
     pub(super) fn new(part: ListPart, blocks_ahead: usize) -> PartBuffer {
         PartBuffer {
             part,
-            last: None,
             blocks_ahead,
             min_blocks_ahead: blocks_ahead,
             next: 0,
             start: 0,
             bytes: Vec::new(),
         }
-    }
-
-    /// Byte range of a block in the file: computed from the last range if that was of the same block or of
-    /// the previous one in the superblock, else from the skip record.
-    pub(super) fn range(&mut self, list: &BlockList, interleaved: bool, block: usize) -> Result<Range<u64>> {
-        let range = match &self.last {
-            Some((last, range)) if *last == block => return Ok(range.clone()),
-            Some((last, range)) if last + 1 == block && !block.is_multiple_of(SUPERBLOCK) => {
-                list.range_after_previous(self.part, interleaved, block, range)
-            }
-            _ => list.range_in_layout(self.part, interleaved, block)?,
-        };
-        self.last = Some((block, range.clone()));
-        Ok(range)
     }
 
     pub(super) fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
@@ -99,8 +81,10 @@ impl PartBuffer {
 
     /// End of the bytes that are read for a block: of its frequencies if they follow its documents.
     fn read_end(&self, list: &BlockList, block: usize) -> Result<u64> {
-        let part = if list.is_interleaved(block / SUPERBLOCK) { ListPart::Freqs } else { self.part };
-        Ok(list.range(part, block)?.end)
+        let mut location = BlockLocation::default();
+        list.locate(&mut location, block)?;
+        let with_frequencies = location.is_interleaved || self.part == ListPart::Freqs;
+        Ok(if with_frequencies { location.freqs.end } else { location.docs.end })
     }
 }
 

@@ -155,6 +155,12 @@ impl<'a> ScatteredBlocks<'a> {
         if self.prefetches { self.blocks.prefetch_run(self.field, blocks, frequencies) } else { Ok(true) }
     }
 
+    /// Prefetches adjacent blocks of one superblock if they have no more pages than the number of them that
+    /// are `needed`: then nearly all pages are. `None` if they have more.
+    pub fn prefetch_whole(&mut self, blocks: Range<usize>, needed: usize) -> Result<Option<bool>> {
+        if self.prefetches { self.blocks.prefetch_whole(self.field, blocks, needed) } else { Ok(Some(true)) }
+    }
+
     /// Adds documents and frequencies of adjacent blocks to what is to be read.
     pub fn add_to_reads(&self, blocks: Range<usize>, reads: &mut PlannedReads) -> Result<()> {
         if let Some(source) = self.blocks.source() {

@@ -22,6 +22,8 @@ pub(super) struct ActiveRequest {
     pub(super) options: SearchOptions,
     pub(super) statistics: Option<Arc<Statistics>>,
     pub(super) priority: Priority,
+    /// The order in which requests are answered: interactive ones first, then by arrival.
+    pub(super) rank: u64,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) stop: StopCondition,
     /// Set by the first evaluation.
@@ -104,15 +106,17 @@ impl Finished {
 impl SearchTask {
     /// All documents of a request that leaves the queue.
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
-        let QueuedRequest { request, snapshot, reply, arrived, reserved } = queued;
+        let QueuedRequest { request, snapshot, reply, arrived, number, reserved } = queued;
         let plan_reserved = request.plan_memory(&snapshot);
         let SearchRequest { query, options, statistics, deadline, priority, .. } = request;
         let documents = snapshot.searcher().documents();
+        let rank = (priority as u64) << 63 | number;
         let request = ActiveRequest {
             query,
             options,
             statistics,
             priority,
+            rank,
             snapshot,
             stop: StopCondition { cancel_handle: reply.cancel_handle(), deadline },
             planned: OnceLock::new(),

@@ -360,7 +360,8 @@ impl AcceptedRequest {
     fn submit(self, shared: &EngineShared, mut reserved: Reservation) -> Ticket {
         let AcceptedRequest { request, snapshot, result, .. } = self;
         let (ticket, reply) = Ticket::new(Some(reserved.split(result)));
-        shared.queue.push(QueuedRequest { request, snapshot, reply, arrived: Instant::now(), reserved });
+        let arrived = Instant::now();
+        shared.queue.push(QueuedRequest { request, snapshot, reply, arrived, number: 0, reserved });
         ticket
     }
 }

@@ -176,8 +176,7 @@ impl<'e> PagedSource<'e> {
     /// Pins pages, and requests reads of those that are not in the cache. False if no frame is free for one.
     fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, pages: Range<u64>) -> bool {
         let hold = |page, pin| pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
-        let is_urgent = self.request.priority == Priority::Interactive;
-        self.thread.reader.borrow_mut().request(self.cache, file, pages, is_urgent, hold)
+        self.thread.reader.borrow_mut().request(self.cache, file, pages, self.request.rank, hold)
     }
 
     /// The position of a page. A list whose pages were pinned together is usually read in their order: the

@@ -66,6 +66,8 @@ struct QueueState {
     /// Sleeping threads.
     idle: usize,
     closed: bool,
+    /// Number of requests so far.
+    pushed: u64,
     /// Interactive requests taken since the last one of a batch.
     interactive_taken: u32,
     /// Requests taken since the last measurement, and its instant; 0 after a request that left none behind.
@@ -146,11 +148,12 @@ impl RequestQueue {
     }
 
     /// Adds a request. If the queue is closed, drops the request: its ticket then receives an error.
-    pub(super) fn push(&self, request: QueuedRequest) {
+    pub(super) fn push(&self, mut request: QueuedRequest) {
         let mut state = self.lock();
         if state.closed {
             return drop(state);
         }
+        (request.number, state.pushed) = (state.pushed, state.pushed + 1);
         if self.next_scan.load(Ordering::Relaxed) == u64::MAX {
             self.next_scan.store(self.nanos(request.arrived + SCAN_INTERVAL), Ordering::Relaxed);
         }

@@ -11,6 +11,8 @@ pub(super) struct QueuedRequest {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) reply: Reply,
     pub(super) arrived: Instant,
+    /// Number of requests that were queued before.
+    pub(super) number: u64,
     /// Memory of the request and of its plan.
     pub(super) reserved: Reservation,
 }
@@ -27,7 +29,7 @@ impl QueuedRequest {
 
     /// Answers a request that [`QueuedRequest::is_due`], without an evaluation.
     pub(super) fn expire(self) {
-        let QueuedRequest { request, snapshot, reply, arrived, reserved } = self;
+        let QueuedRequest { request, snapshot, reply, arrived, reserved, .. } = self;
         drop((request, snapshot, reserved));
         let queued = arrived.elapsed();
         let error = if reply.is_cancelled() { Error::Cancelled } else { Error::Expired { queued } };

@@ -82,9 +82,15 @@ pub(super) const DENSE_DIVISOR: u64 = 32;
 /// pass are seldom in these sets.
 pub(super) const IMPACT_ORDER_RATIO: f64 = 128.0;
 
-/// Minimum number of blocks in the first round of impact order if blocks are read from disk. Each round has
-/// twice the blocks of the round before.
+/// Minimum number of blocks in the first round of impact order if blocks are read from disk.
 pub(super) const FIRST_ROUND_BLOCKS_MIN: usize = 4;
+
+/// Blocks of a round of impact order, relative to the round before: in memory, and if blocks are read from
+/// disk, where each round waits for its reads. One frequent term, top 1,024, 5% and 20% of the postings
+/// cached: 1.10 and 1.06 times the queries a second with 4 instead of 2, 1.21 and 1.11 times with 8, for 0.95
+/// and 0.98 times the bytes.
+pub(super) const ROUND_GROWTH: usize = 2;
+pub(super) const ROUND_GROWTH_READ: usize = 8;
 
 /// Largest `k` for which an initial threshold is computed from max scores: a larger k allows hardly any block
 /// to be pruned.

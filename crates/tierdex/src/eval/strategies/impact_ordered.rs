@@ -5,7 +5,7 @@
 //! 1. First round: the blocks with the highest max scores, as many as the hits are expected to fill, are
 //!    selected with the help of the superblock max scores and evaluated in document order.
 //! 2. The other blocks whose max scores reach the threshold are evaluated in descending order: one by one if
-//!    they are few, otherwise in rounds that double in size, each in document order. In a long list this is
+//!    they are few, otherwise in rounds of growing size, each in document order. In a long list this is
 //!    done for one part of the list after the other, which bounds the memory for sort keys
 //!    ([`Tuning::superblocks_ordered`](crate::eval::tuning::Tuning::superblocks_ordered)).
 //!
@@ -18,7 +18,10 @@ use crate::cursor::PlannedReads;
 use crate::eval::nodes::{RefiningClause, Term, all_of::prefetch_look_ups};
 use crate::eval::state::{CandidateRange, DocRange, Search, positions_within};
 use crate::eval::strategies::initial_threshold::{nth_largest, raise_threshold};
-use crate::eval::tuning::{ALL_BLOCKS_COST, FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX, RUN_BLOCKS_MAX};
+use crate::eval::tuning::{
+    ALL_BLOCKS_COST, FIRST_ROUND_BLOCKS_MIN, ONE_BY_ONE_BLOCKS_MAX, ROUND_GROWTH, ROUND_GROWTH_READ,
+    RUN_BLOCKS_MAX,
+};
 use crate::limits::{BLOCK, SUPERBLOCK};
 use std::ops::Range;
 use tierdex_codec::largest;
@@ -187,6 +190,19 @@ impl ImpactOrderedRun<'_, '_, '_> {
         let mut done = 0;
         while done < keys.len() {
             let first = block_of(keys[done]);
+            if self.others.is_empty() {
+                let of_superblock = |key: &&u64| block_of(**key) / SUPERBLOCK == first / SUPERBLOCK;
+                let count = keys[done..].iter().take_while(of_superblock).count();
+                let last = block_of(keys[done + count - 1]);
+                match self.term.blocks.prefetch_whole(first..last + 1, count)? {
+                    Some(true) => {
+                        done += count;
+                        continue;
+                    }
+                    Some(false) => return Ok(done.max(1)),
+                    None => {}
+                }
+            }
             let run = keys[done..].iter().zip(first..).take(RUN_BLOCKS_MAX);
             let end = first + run.take_while(|(key, block)| block_of(**key) == *block).count();
             let blocks = &mut self.term.blocks;
@@ -221,10 +237,13 @@ impl ImpactOrderedRun<'_, '_, '_> {
             }
             keys.retain(|key| bound_of(*key) >= min_score);
         }
-        let one_by_one = if self.term.blocks.prefetches() { 0 } else { ONE_BY_ONE_BLOCKS_MAX };
+        let (one_by_one, growth) = match self.term.blocks.prefetches() {
+            true => (0, ROUND_GROWTH_READ),
+            false => (ONE_BY_ONE_BLOCKS_MAX, ROUND_GROWTH),
+        };
         let mut round = first.blocks.max(1);
         while keys.len() > one_by_one {
-            round = (2 * round).min(keys.len());
+            round = (growth * round).min(keys.len());
             largest(keys, round, selection);
             self.evaluate_in_document_order(&mut keys[..round], search)?;
             keys.drain(..round);

@@ -21,6 +21,24 @@ pub enum ListPart {
     Positions = 2,
 }
 
+/// Where the bytes of a block are in the file of posting lists ([`BlockList::locate`]).
+#[derive(Clone)]
+pub struct BlockLocation {
+    block: usize,
+    /// Whether the frequencies of each block of the superblock follow its documents.
+    pub is_interleaved: bool,
+    /// Byte ranges of the documents and of the frequencies.
+    pub docs: Range<u64>,
+    /// As `docs`.
+    pub freqs: Range<u64>,
+}
+
+impl Default for BlockLocation {
+    fn default() -> BlockLocation {
+        BlockLocation { block: usize::MAX, is_interleaved: false, docs: 0..0, freqs: 0..0 }
+    }
+}
+
 /// The skip record of a list of at least one block (docs/format/skips.md): the head, with max share and last
 /// document of each superblock of 32 blocks; an entry for each superblock, which describes its blocks; and
 /// impacts.
@@ -349,20 +367,17 @@ impl<'a> BlockList<'a> {
 
     /// Byte range of a part of a block in the file that has this part.
     pub fn range(&self, part: ListPart, block: usize) -> Result<Range<u64>> {
-        self.range_in_layout(part, self.is_interleaved(block / SUPERBLOCK), block)
+        let mut location = BlockLocation::default();
+        match part {
+            ListPart::Docs => self.locate(&mut location, block).map(|()| location.docs),
+            ListPart::Freqs => self.locate(&mut location, block).map(|()| location.freqs),
+            ListPart::Positions => self.positions_range(block),
+        }
     }
 
-    /// As [`BlockList::range`], if it is known whether the superblock of the block is `interleaved`
-    /// ([`BlockList::is_interleaved`]).
-    pub fn range_in_layout(&self, part: ListPart, interleaved: bool, block: usize) -> Result<Range<u64>> {
-        let (superblock, at) = (block / SUPERBLOCK, block % SUPERBLOCK);
-        let mut before = self.total_len(part, superblock, 0..at);
-        if part != ListPart::Positions && interleaved {
-            before += match part {
-                ListPart::Docs => self.total_len(ListPart::Freqs, superblock, 0..at),
-                _ => self.total_len(ListPart::Docs, superblock, 1..at + 1),
-            };
-        }
+    fn positions_range(&self, block: usize) -> Result<Range<u64>> {
+        let (superblock, part) = (block / SUPERBLOCK, ListPart::Positions);
+        let before = self.total_len(part, superblock, 0..block % SUPERBLOCK);
         let start = self.list_start(part).checked_add(self.superblock_offset(part, superblock));
         let start = start.and_then(|start| start.checked_add(before));
         let end = start.and_then(|start| start.checked_add(self.len(part, block)));
@@ -372,22 +387,43 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// As [`BlockList::range_in_layout`] of a block that is not the first of its superblock; `before` is the
-    /// range of the same part of the block before.
-    pub fn range_after_previous(
-        &self,
-        part: ListPart,
-        interleaved: bool,
-        block: usize,
-        before: &Range<u64>,
-    ) -> Range<u64> {
-        let between = match part {
-            ListPart::Docs if interleaved => self.len(ListPart::Freqs, block - 1),
-            ListPart::Freqs if interleaved => self.len(ListPart::Docs, block),
-            _ => 0,
+    /// Moves `location` to a block. Forward within a superblock that takes one addition for each block between.
+    #[inline]
+    pub fn locate(&self, location: &mut BlockLocation, block: usize) -> Result<()> {
+        if location.block == block {
+            return Ok(());
+        }
+        let superblock = block / SUPERBLOCK;
+        let starts_superblock = location.block / SUPERBLOCK != superblock || location.block > block;
+        if starts_superblock {
+            self.locate_superblock(location, superblock)?;
+        }
+        let between = location.block % SUPERBLOCK..block % SUPERBLOCK;
+        let of = |part| self.total_len(part, superblock, between.clone());
+        let (docs, freqs) = (of(ListPart::Docs), of(ListPart::Freqs));
+        let docs = location.docs.start + docs + if location.is_interleaved { freqs } else { 0 };
+        let end = docs + self.len(ListPart::Docs, block);
+        let freqs = if location.is_interleaved { end } else { location.freqs.start + freqs };
+        location.block = block;
+        (location.docs, location.freqs) = (docs..end, freqs..freqs + self.len(ListPart::Freqs, block));
+        Ok(())
+    }
+
+    /// Moves `location` to the first block of a superblock; the ends of its ranges are not set.
+    fn locate_superblock(&self, location: &mut BlockLocation, superblock: usize) -> Result<()> {
+        let start = |part| {
+            let start = self.list_start(part).checked_add(self.superblock_offset(part, superblock));
+            let overflow = || self.corrupt(format!("offset of superblock {superblock} overflows"));
+            start.filter(|start| *start <= OFFSET_MAX).ok_or_else(overflow)
         };
-        let start = before.end.saturating_add(between);
-        start..start.saturating_add(self.len(part, block))
+        let (docs, freqs) = (start(ListPart::Docs)?, start(ListPart::Freqs)?);
+        *location = BlockLocation {
+            block: superblock * SUPERBLOCK,
+            is_interleaved: self.is_interleaved(superblock),
+            docs: docs..docs,
+            freqs: freqs..freqs,
+        };
+        Ok(())
     }
 
     /// Whether the frequencies of each block of a superblock follow its documents. Otherwise all its

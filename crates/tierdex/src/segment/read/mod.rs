@@ -17,7 +17,7 @@ mod terms;
 mod unpack;
 mod walk;
 
-pub use block_list::{BlockList, ListPart};
+pub use block_list::{BlockList, BlockLocation, ListPart};
 pub use ids::IdsReader;
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
