@@ -19,6 +19,7 @@ mod panic_hook;
 mod problem_file;
 pub mod progress;
 mod query_file;
+mod read_costs;
 mod run_file;
 mod run_ids;
 pub mod size;

@@ -1,11 +1,11 @@
 //! Flags of the memory budget and of the postings cache, and the report of `--stats`.
 
 use crate::failure::{Failure, Outcome};
-use crate::messages;
+use crate::{messages, read_costs};
 use clap::Args;
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 use tierdex::io::{PAGE, ReadKind, RegionKind, Size};
-use tierdex::{Engine, EngineOptions, Index, MemoryUse};
+use tierdex::{Engine, EngineOptions, Index, MemoryUse, ReadCosts};
 
 /// Minimum number of hits of a query for which memory is reserved.
 const RESERVED_HITS_MIN: usize = 1024;
@@ -29,13 +29,18 @@ pub struct MemoryFlags {
     /// --dram
     #[arg(long, value_name = "REGION", conflicts_with = "cache")]
     pub keep_in: Option<RegionKind>,
+    /// What reads of the device cost, in nanoseconds for 1, 4, 16 and 64 pages of 4 KiB: decides which pages
+    /// are read together [default: `batch` measures it, in a tenth of a second once a day, and
+    /// ~/.cache/tierdex/read-costs keeps it; `search` uses what is kept]
+    #[arg(long, value_name = "NS,NS,NS,NS")]
+    pub read_costs: Option<ReadCosts>,
 }
 
 impl MemoryFlags {
     /// Whether no flag is given.
     pub fn is_default(&self) -> bool {
-        let MemoryFlags { dram, cache, keep_in } = self;
-        dram.is_none() && cache.is_none() && keep_in.is_none()
+        let MemoryFlags { dram, cache, keep_in, read_costs } = self;
+        dram.is_none() && cache.is_none() && keep_in.is_none() && read_costs.is_none()
     }
 
     /// Options of an engine: `defaults` with the flags. The index is not refreshed, so no memory is reserved
@@ -49,16 +54,28 @@ impl MemoryFlags {
         self.keep_in.iter().fold(options, |options, region| options.keep_in(region.clone()))
     }
 
-    /// Starts an engine. Prints the reason for a fallback to a slower I/O engine if any flag is given or
+    /// Starts an engine for the index in `dir`. Prints the reason for a fallback to a slower I/O engine if any flag is given or
     /// `verbose` is set.
-    pub fn engine(&self, index: &Index, options: &EngineOptions, verbose: bool) -> Outcome<Engine> {
+    pub fn engine(
+        &self,
+        dir: &Path,
+        index: &Index,
+        options: &EngineOptions,
+        verbose: bool,
+    ) -> Outcome<Engine> {
         let settings = options.resolve(index);
         if let Err(error) = settings.memory_report(index).check() {
             let threads =
                 if settings.threads > 1 { format!(" --threads {}", settings.threads) } else { String::new() };
             return Err(Failure::Usage(format!("{error}; `tierdex stats{threads}` shows the parts")));
         }
-        let engine = Engine::new(index, options)?;
+        let engine = match self.read_costs.or_else(|| read_costs::stored(dir)) {
+            Some(costs) => Engine::new(index, &options.clone().read_costs(costs))?,
+            None => Engine::new(index, options)?,
+        };
+        if let Some(costs) = engine.measured_read_costs() {
+            read_costs::store(dir, costs);
+        }
         if let Some(why) = engine.fallback().filter(|_| verbose || !self.is_default()) {
             messages::print_message(why);
         }

@@ -409,6 +409,54 @@ fn explain_prints_strategy_lists_and_reads() {
 }
 
 #[test]
+fn costs_of_reads_are_given_or_kept() {
+    use std::os::unix::fs::MetadataExt;
+    let workspace = Workspace::new();
+    let line = |number: usize| format!("{{\"id\":\"{number}\",\"text\":\"cat w{}\"}}\n", number % 7);
+    workspace.file("docs.jsonl", (0..3000).map(line).collect::<String>());
+    workspace.ok("index docs.jsonl --out i");
+    workspace.file("queries.tsv", "1\tcat w3\n");
+    let batch = "batch i --queries queries.tsv --run run --stats";
+    let stats = |arguments: &str| {
+        let output = workspace.run(arguments);
+        assert_succeeded(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let given = stats(&format!("{batch} --read-costs 1000,2000,3000,4000"));
+    assert!(given.contains("reads cost 1000,2000,3000,4000 ns"), "{given}");
+    assert!(given.contains("batch requests: 1 answered"), "{given}");
+
+    let io = "explain i cat --count --io";
+    let table = workspace.ok(&format!("{io} --read-costs 1000,2000,3000,4000"));
+    assert!(
+        table.contains("planned, if reads cost 1000,2000,3000,4000 ns") && table.contains("pages needed")
+    );
+    let value = workspace.run_for_json(&format!("{io} --format json --read-costs 1000,2000,3000,4000"));
+    let planned = &value["segments"][0]["planned"][0];
+    assert_eq!((&planned["term"], &planned["reads"]), (&"cat".into(), &1.into()), "{value}");
+    assert!(planned["pages_needed"].as_u64().unwrap() >= 1, "{value}");
+    assert_eq!(planned["pages_needed"], planned["pages_read"]);
+
+    // As an earlier command has measured them; after other lines, and of another device.
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let device = std::fs::metadata(workspace.path("i")).unwrap().dev();
+    let kept = format!("garbage\n{} {now} 1,1,1,1\n{device} {now} 5000,6000,7000,8000\n", device + 1);
+    workspace.file(".cache/tierdex/read-costs", kept);
+    assert!(stats(batch).contains("reads cost 5000,6000,7000,8000 ns"));
+    assert!(workspace.ok(io).contains("planned, if reads cost 5000,6000,7000,8000 ns"));
+    assert!(stats(&format!("{batch} --read-costs 1,2,3,4")).contains("reads cost 1,2,3,4 ns"));
+    let old = format!("{device} {} 5000,6000,7000,8000\n", now - 25 * 3600);
+    for other in [old.into_bytes(), vec![0xff; 3000], vec![b'7'; 100_000]] {
+        workspace.file(".cache/tierdex/read-costs", other);
+        assert!(!stats(batch).contains("5000,6000,7000,8000"));
+    }
+    for wrong in ["1,2,3", "4,3,2,1", "x"] {
+        workspace.fails(2, &format!("{batch} --read-costs {wrong}"), "four increasing numbers");
+    }
+    workspace.fails(2, "explain i cat --read-costs 1,2,3,4", "--io");
+}
+
+#[test]
 fn matches_are_counted_on_request() {
     let workspace = Workspace::with_index("");
     assert!(workspace.ok("search i cat -k 1").contains("\nat least "));

@@ -270,7 +270,7 @@ fn start_engine(index: &Index, arguments: &BatchCommandArguments) -> Outcome<Eng
     let options = EngineOptions::new().hits_max(arguments.k).previews(false);
     // Without the flag there is a thread for each processor.
     let options = options.threads(arguments.threads.threads.unwrap_or(0));
-    arguments.memory.engine(index, &arguments.memory.options(options), arguments.stats)
+    arguments.memory.engine(&arguments.dir, index, &arguments.memory.options(options), arguments.stats)
 }
 
 fn write_run(

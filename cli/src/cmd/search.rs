@@ -9,7 +9,9 @@ use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
-use tierdex::{Bm25, Engine, Hits, Index, Priority, Query, Scorer, SearchOptions, SearchRequest, TotalHits};
+use tierdex::{
+    Bm25, Engine, Hits, Index, Priority, Query, ReadCosts, Scorer, SearchOptions, SearchRequest, TotalHits,
+};
 
 /// Target length of a snippet, in bytes.
 const SNIPPET_BYTES_TARGET: usize = 180;
@@ -138,9 +140,12 @@ pub fn run_search(arguments: &SearchCommandArguments) -> Outcome {
     let (index, query) = arguments.query.open_index()?;
     let engine_options = match arguments.memory.is_default() {
         true => memory_flags::one_query_options(options.k),
-        false => arguments.memory.options(memory_flags::search_options(options.k)),
+        // Costs are not measured for one query.
+        false => {
+            arguments.memory.options(memory_flags::search_options(options.k)).read_costs(ReadCosts::default())
+        }
     };
-    let engine = arguments.memory.engine(&index, &engine_options, arguments.stats)?;
+    let engine = arguments.memory.engine(&arguments.query.dir, &index, &engine_options, arguments.stats)?;
     let written = answer_query(&engine, &query, &options, arguments.format);
     if arguments.stats {
         messages::print_lines(&memory_flags::memory_report(&engine));

@@ -83,6 +83,8 @@ impl Workspace {
     pub fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = program_command(arguments);
         command.current_dir(self.0.path()).stdin(Stdio::null());
+        // Costs of reads are kept there.
+        command.env("XDG_CACHE_HOME", self.path(".cache"));
         command
     }
 

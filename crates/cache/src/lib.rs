@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a cache in a memory region | [`PageCache`], [`PolicyKind`] |
 //! | to pin pages, and to read those that are missing | [`PageReader`], [`Pin`] |
-//! | what reads of a device cost, and which are joined | [`ReadCosts`] |
+//! | what reads of a device cost, and which are joined | [`ReadCosts`], [`PlannedReads`] |
 //! | counters | [`CacheStats`] |
 //! | to compare eviction policies | [`Policy`], [`Lru`] |
 //!
@@ -25,7 +25,7 @@ mod stats;
 mod sync;
 
 pub use page_cache::{PageCache, Pin};
-pub use page_reader::{PageReader, READ_PAGES_MAX};
+pub use page_reader::PageReader;
 pub use policy::{Lru, Policy, PolicyKind};
-pub use read_costs::ReadCosts;
+pub use read_costs::{PlannedReads, READ_PAGES_MAX, ReadCosts};
 pub use stats::CacheStats;

@@ -2,12 +2,9 @@
 
 use crate::page_cache::{GapFrame, PageCache, PageLookup, Pin};
 use crate::page_table::GROUP_PAGES;
-use crate::read_costs::ReadCosts;
+use crate::read_costs::{READ_PAGES_MAX, ReadCosts};
 use std::{collections::VecDeque, ops::Range, sync::Arc, sync::atomic::Ordering};
 use tierdex_io::{Completion, Error, ErrorKind, PAGE, ReadQueue, ReadTarget, Result, SealedFile};
-
-/// Maximum number of pages of one read.
-pub const READ_PAGES_MAX: usize = 64;
 
 /// Reads that wait for a free place in the queue, at most: beyond that the thread waits for a completion.
 const WAITING_READS_MAX: usize = 32;
@@ -127,8 +124,7 @@ impl PageReader {
                 let end = first_page + frames.len() as u64;
                 let gap = next.page - end;
                 let in_gaps = self.in_gaps + (frames.len() - requested) + gap as usize;
-                let fits = next.page - first_page < READ_PAGES_MAX as u64;
-                let fits = fits && self.costs.joins(frames.len() as u64, gap);
+                let fits = self.costs.joins(frames.len() as u64, gap);
                 let fits = fits && (gap == 0 || in_gaps <= self.cache.frames() / GAP_FRAMES_DIVISOR);
                 if !fits {
                     break;

@@ -22,7 +22,7 @@ pub use documents::DocumentsReader;
 pub use positions::{POSITIONS_BUFFER_BYTES, POSITIONS_BYTES, POSITIONS_READ_BYTES, PositionsReader};
 pub use postings::{NO_DOCUMENT, PostingsCursor, frequency_max};
 pub use range_prefetcher::RangePrefetcher;
-pub use scattered::{DecodedBlock, PlannedReads, ScatteredBlocks};
+pub use scattered::{DecodedBlock, ScatteredBlocks};
 pub use term_order::ListsInTermOrder;
 pub use trace::BlockCounts;
 pub use verify::verify_uncompressed;

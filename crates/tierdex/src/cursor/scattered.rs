@@ -1,12 +1,12 @@
 //! Random access to the blocks of one posting list.
 
-use super::trace::{BLOCK_PRUNED, BlockCounts, DOCUMENTS_DECODED, FREQUENCIES_DECODED, Trace};
+use super::trace::{BLOCK_PRUNED, BlockCounts, DOCUMENTS_DECODED, FREQUENCIES_DECODED, Trace, pages_of};
 use super::{blocks::Blocks, positions::PositionsReader};
 use crate::segment::read::{BlockList, BlockSource, FieldReader, ListPart, RecordPart, TermInfo};
 use crate::{Result, limits::BLOCK};
 use std::ops::Range;
+use tierdex_cache::{PlannedReads, ReadCosts};
 use tierdex_codec::{BitmapView, Intersection, intersect};
-use tierdex_io::PAGE;
 
 /// Decodes blocks of a list in any order, and holds one decoded block. Arrays of two have an element for
 /// documents and one for frequencies.
@@ -21,34 +21,6 @@ pub struct ScatteredBlocks<'a> {
     /// The block whose values were last used in place, and these values.
     in_place: [(usize, &'a [u32]); 2],
     trace: Trace,
-}
-
-/// The cost of reading some pages of a file, added in ascending order. Pages between two of them are read too
-/// where that costs less than another read.
-#[derive(Default)]
-pub struct PlannedReads {
-    /// Cost in nanoseconds of all reads but the last.
-    cost: u64,
-    /// Pages and cost of the last read.
-    pages: Range<u64>,
-    last: u64,
-}
-
-impl PlannedReads {
-    fn add(&mut self, pages: Range<u64>, read_cost: &dyn Fn(u64) -> u64) {
-        let together = read_cost(pages.end.saturating_sub(self.pages.start));
-        let alone = read_cost(pages.end.saturating_sub(pages.start));
-        if self.pages.is_empty() || together > self.last + alone {
-            (self.cost, self.pages, self.last) = (self.cost + self.last, pages, alone);
-        } else {
-            (self.pages.end, self.last) = (self.pages.end.max(pages.end), together);
-        }
-    }
-
-    /// Cost in nanoseconds of all reads.
-    pub fn cost(&self) -> u64 {
-        self.cost + self.last
-    }
 }
 
 /// Indexes of documents and of frequencies in arrays of two.
@@ -137,6 +109,11 @@ impl<'a> ScatteredBlocks<'a> {
         self.trace.count(&self.blocks)
     }
 
+    /// The pages of the documents and frequencies that were decoded since then, in ascending order.
+    pub fn traced_pages(&self) -> Vec<Range<u64>> {
+        self.trace.pages(&self.blocks)
+    }
+
     /// Whether prefetching a block can read anything: the list is not resident, and the source prefetches.
     #[inline]
     pub fn prefetches(&self) -> bool {
@@ -161,12 +138,14 @@ impl<'a> ScatteredBlocks<'a> {
         if self.prefetches { self.blocks.prefetch_whole(self.field, blocks, needed) } else { Ok(Some(true)) }
     }
 
+    /// What reads cost; `None` if the list is not read from a device.
+    pub fn read_costs(&self) -> Option<ReadCosts> {
+        self.blocks.source().filter(|_| self.prefetches)?.read_costs()
+    }
+
     /// Adds documents and frequencies of adjacent blocks to what is to be read.
     pub fn add_to_reads(&self, blocks: Range<usize>, reads: &mut PlannedReads) -> Result<()> {
-        if let Some(source) = self.blocks.source() {
-            let bytes = self.blocks.range_of_run(blocks)?;
-            reads.add(bytes.start / PAGE..bytes.end.div_ceil(PAGE), &|pages| source.read_cost(pages));
-        }
+        reads.add(pages_of(&self.blocks.range_of_run(blocks)?));
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 
 use super::blocks::Blocks;
 use crate::segment::read::ListPart;
+use std::ops::Range;
+use tierdex_io::PAGE;
 
 /// Flag of a block whose documents were decoded.
 pub(super) const DOCUMENTS_DECODED: u8 = 1;
@@ -87,4 +89,29 @@ impl Trace {
         }
         sum
     }
+
+    /// The pages of decoded documents and frequencies, in ascending order.
+    pub(super) fn pages(&self, blocks: &Blocks<'_>) -> Vec<Range<u64>> {
+        let parts = [(DOCUMENTS_DECODED, ListPart::Docs), (FREQUENCIES_DECODED, ListPart::Freqs)];
+        let decoded = |(flag, part)| {
+            let flags = self.flags.iter().enumerate().filter(move |(_, flags)| **flags & flag != 0);
+            flags.filter_map(move |(block, _)| blocks.skips()?.range(part, block).ok())
+        };
+        let mut ranges: Vec<Range<u64>> =
+            parts.into_iter().flat_map(decoded).map(|range| pages_of(&range)).collect();
+        ranges.sort_unstable_by_key(|pages| pages.start);
+        let mut merged: Vec<Range<u64>> = Vec::new();
+        for pages in ranges {
+            match merged.last_mut().filter(|last| pages.start <= last.end) {
+                Some(last) => last.end = last.end.max(pages.end),
+                None => merged.push(pages),
+            }
+        }
+        merged
+    }
+}
+
+/// The pages that a byte range overlaps.
+pub(super) fn pages_of(bytes: &Range<u64>) -> Range<u64> {
+    bytes.start / PAGE..bytes.end.div_ceil(PAGE)
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{collections::VecDeque, path::Path, thread::JoinHandle};
-use tierdex_cache::{CacheStats, PageCache};
+use tierdex_cache::{CacheStats, PageCache, ReadCosts};
 use tierdex_io::{PAGE, share_heap};
 
 /// Requests that a batch has in progress for each concurrent evaluation: results are taken in order, so
@@ -287,12 +287,18 @@ impl Engine {
 
     /// Name of the read method, such as io_uring.
     pub fn read_method(&self) -> &str {
-        &self.shared().read_method.0
+        &self.shared().read_method.name
     }
 
     /// Why a faster read method is not used, if that is so.
     pub fn fallback(&self) -> Option<&str> {
-        self.shared().read_method.1.as_deref()
+        self.shared().read_method.fallback.as_deref()
+    }
+
+    /// What reads of the device cost, if the engine has measured it: a later engine can be given these
+    /// costs ([`EngineOptions::read_costs`]) and then starts a tenth of a second faster.
+    pub fn measured_read_costs(&self) -> Option<ReadCosts> {
+        self.shared().read_method.measured
     }
 
     fn shared(&self) -> &EngineShared {

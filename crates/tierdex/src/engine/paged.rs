@@ -345,8 +345,8 @@ impl BlockSource for PagedSource<'_> {
         true
     }
 
-    fn read_cost(&self, pages: u64) -> u64 {
-        self.thread.costs.of_read(pages)
+    fn read_costs(&self) -> Option<ReadCosts> {
+        Some(self.thread.costs)
     }
 
     fn copies_pages(&self) -> bool {

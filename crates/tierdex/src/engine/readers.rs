@@ -6,18 +6,21 @@ use std::sync::Arc;
 use tierdex_cache::{PageCache, PageReader, ReadCosts};
 use tierdex_io::{Cells, PAGE, ReadQueue, Region};
 
-/// What reads cost if that is neither given nor measured: those of a disk with 50,000 reads and 1.7 GB a
-/// second.
-const READ_COSTS_DEFAULT: [u64; 4] = [20_000, 21_000, 39_000, 131_000];
-
-/// Name of a read method, and why it was chosen instead of a faster one, if it was.
-pub(super) type ReadMethodName = (String, Option<String>);
+/// How an engine reads.
+pub(super) struct ReadMethod {
+    /// Name of the interface, with the costs of reads.
+    pub(super) name: String,
+    /// Why it was chosen instead of a faster one, if it was.
+    pub(super) fallback: Option<String>,
+    /// The costs of reads, if they were measured.
+    pub(super) measured: Option<ReadCosts>,
+}
 
 /// The cache of pages, and a reader for each search thread.
 pub(super) fn page_readers(
     index: &Index,
     settings: &EngineSettings,
-) -> Result<(Arc<PageCache>, Vec<PageReader>, ReadMethodName)> {
+) -> Result<(Arc<PageCache>, Vec<PageReader>, ReadMethod)> {
     let bytes = settings.cache_bytes(index);
     if bytes < CACHE_BYTES_MIN {
         return Err(Error::Usage(format!(
@@ -37,16 +40,17 @@ pub(super) fn page_readers(
     let longest = fields.map(|field| field.postings_file().file()).max_by_key(|file| file.len());
     let measured = match (settings.read_costs, engines.first_mut(), longest) {
         (None, Some(engine), Some(file)) => ReadCosts::measure(engine, &cells, file),
-        (given, ..) => given,
+        _ => None,
     };
-    let costs = measured.unwrap_or_else(|| ReadCosts::new(READ_COSTS_DEFAULT));
-    let name = engines.first().map_or_else(Default::default, |engine| name(engine, costs));
+    let costs = settings.read_costs.or(measured).unwrap_or_default();
+    let read_method = ReadMethod {
+        name: engines
+            .first()
+            .map_or_else(String::new, |engine| format!("{}, reads cost {costs} ns", engine.description())),
+        fallback: engines.first().and_then(|engine| engine.fallback()).map(str::to_string),
+        measured,
+    };
     let cache = PageCache::new(cells, settings.policy)?;
     let readers = engines.into_iter().map(|engine| PageReader::new(cache.clone(), engine, costs)).collect();
-    Ok((cache, readers, name))
-}
-
-fn name(engine: &ReadQueue, costs: ReadCosts) -> ReadMethodName {
-    let description = format!("{}, reads cost {costs} ns", engine.description());
-    (description, engine.fallback().map(str::to_string))
+    Ok((cache, readers, read_method))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     current::Current, memory_report::MemoryReport, pool::MemoryPool, queue::RequestQueue,
-    readers::ReadMethodName, settings::EngineSettings, snapshot::Snapshot,
+    readers::ReadMethod, settings::EngineSettings, snapshot::Snapshot,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,7 +21,7 @@ pub(super) struct EngineShared {
     pub(super) hits_max: Option<usize>,
     pub(super) settings: EngineSettings,
     pub(super) report: MemoryReport,
-    pub(super) read_method: ReadMethodName,
+    pub(super) read_method: ReadMethod,
 }
 
 impl EngineShared {

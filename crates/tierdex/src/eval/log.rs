@@ -9,6 +9,7 @@
 use crate::eval::{SegmentView, StrategyKind};
 use crate::query::QueryPlan;
 use crate::{cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, segment::read::Segment};
+use std::ops::Range;
 
 /// The log of the evaluation of a query in a segment.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,9 @@ pub struct ListUse {
     pub kept: u64,
     /// Numbers of decoded and skipped blocks.
     pub blocks: BlockCounts,
+    /// The pages of the decoded documents and frequencies in the file of posting lists, in ascending order:
+    /// [`ReadCosts::plan`](tierdex_cache::ReadCosts::plan) divides them into reads.
+    pub pages: Vec<Range<u64>>,
     /// Bytes of the skip record of the list; an inline list is stored in its skip record.
     pub skips_bytes: u64,
 }
@@ -82,6 +86,7 @@ impl EvaluationLog {
                 candidates,
                 kept,
                 blocks,
+                pages: term.blocks.traced_pages(),
                 skips_bytes: info.map_or(0, |info| info.skips.end - info.skips.start),
             };
             lists.push((term.leaf, list));

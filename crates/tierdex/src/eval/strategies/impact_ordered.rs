@@ -14,7 +14,6 @@
 //! sufficient frequency; only these are looked up in the lists of other clauses.
 
 use crate::Result;
-use crate::cursor::PlannedReads;
 use crate::eval::nodes::{RefiningClause, Term, all_of::prefetch_look_ups};
 use crate::eval::state::{CandidateRange, DocRange, Search, positions_within};
 use crate::eval::strategies::initial_threshold::{nth_largest, raise_threshold};
@@ -24,6 +23,7 @@ use crate::eval::tuning::{
 };
 use crate::limits::{BLOCK, SUPERBLOCK};
 use std::ops::Range;
+use tierdex_cache::PlannedReads;
 use tierdex_codec::largest;
 
 /// The part of a list whose blocks are sorted by max score at a time.
@@ -140,7 +140,8 @@ impl ImpactOrderedRun<'_, '_, '_> {
     /// Prefetches all blocks that may contain hits, if reading them costs at most [`ALL_BLOCKS_COST`] times
     /// as much as reading the `first` blocks, which are in document order.
     fn prefetch_all(&mut self, first: &[u64], superblocks: Range<usize>, search: &Search<'_>) -> Result<()> {
-        let (mut of_first, mut of_all) = (PlannedReads::default(), PlannedReads::default());
+        let Some(costs) = self.term.blocks.read_costs() else { return Ok(()) };
+        let (mut of_first, mut of_all) = (PlannedReads::new(costs), PlannedReads::new(costs));
         for block in first.iter().map(|key| block_of(*key)) {
             self.term.blocks.add_to_reads(block..block + 1, &mut of_first)?;
         }

@@ -3,6 +3,7 @@
 
 use crate::Result;
 use std::{ops::Range, sync::Arc};
+use tierdex_cache::ReadCosts;
 use tierdex_io::{PAGE, SealedFile};
 
 /// Reads bytes of the files of an index. Evaluation reads only through this trait; an implementation may
@@ -20,9 +21,9 @@ pub trait BlockSource {
         false
     }
 
-    /// The cost in nanoseconds of a read of this many adjacent pages; 0 if reads need no device.
-    fn read_cost(&self, _pages: u64) -> u64 {
-        0
+    /// What reads cost; `None` if the source does not read from a device.
+    fn read_costs(&self) -> Option<ReadCosts> {
+        None
     }
 
     /// Replaces the contents of `out` with these bytes, verified by checksums. After an error `out` is empty.
