@@ -76,8 +76,8 @@ impl PageReader {
     }
 
     /// Pins the frames of `pages`, and calls `pinned` with each pin. Pages that are not cached are read when
-    /// [`PageReader::send`] is called; of the reads that wait for a free place, those of lower `rank` are first.
-    /// False when there was no frame for a page: neither that page nor those after it are pinned.
+    /// [`PageReader::send`] is called; of the reads that wait for a free place, those of lower `rank` are
+    /// first. False when there was no frame for a page: neither that page nor those after it are pinned.
     pub fn request<'f>(
         &mut self,
         cache: &'f PageCache,

@@ -4,7 +4,7 @@
 //! their memory. Counters that search threads check often are read without the lock.
 
 use super::{
-    active::SearchTask, metrics::RequestCounters, priority::Priority, queued_request::QueuedRequest,
+    active::SearchTask, priority::Priority, queued_request::QueuedRequest, request_counters::RequestCounters,
 };
 use crate::Error;
 use std::collections::VecDeque;
@@ -84,8 +84,8 @@ impl QueueState {
         self.idle.saturating_sub(queued)
     }
 
-    /// The next interactive request, else one of a batch if `takes_batch`. Also one of a batch that has waited
-    /// for long, after some interactive ones.
+    /// The next interactive request, else one of a batch if `takes_batch`. Also one of a batch that has
+    /// waited for long, after some interactive ones.
     fn pop(&mut self, takes_batch: bool) -> Option<QueuedRequest> {
         let is_turn = takes_batch
             && self.interactive_taken >= INTERACTIVE_PER_BATCH

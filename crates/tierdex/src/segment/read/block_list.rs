@@ -387,7 +387,7 @@ impl<'a> BlockList<'a> {
         }
     }
 
-    /// Moves `location` to a block. Forward within a superblock that takes one addition for each block between.
+    /// Moves `location` to a block. Forward within a superblock takes an addition for each block between.
     #[inline]
     pub fn locate(&self, location: &mut BlockLocation, block: usize) -> Result<()> {
         if location.block == block {
