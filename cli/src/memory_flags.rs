@@ -54,8 +54,8 @@ impl MemoryFlags {
         self.keep_in.iter().fold(options, |options, region| options.keep_in(region.clone()))
     }
 
-    /// Starts an engine for the index in `dir`. Prints the reason for a fallback to a slower I/O engine if any
-    /// flag is given or `verbose` is set.
+    /// Starts an engine for the index in `dir`. Prints the reason for a fallback to a slower I/O engine if
+    /// any flag is given or `verbose` is set.
     pub fn engine(
         &self,
         dir: &Path,
