@@ -143,17 +143,35 @@ impl PlannedReads {
         PlannedReads { costs, reads: 0, pages: 0, cost: 0, last: 0..0 }
     }
 
-    /// Adds pages; those that were added before are ignored.
+    /// Adds pages; those that were added before are ignored. Takes constant time: a damaged file may name any
+    /// pages.
     pub fn add(&mut self, pages: Range<u64>) {
-        for page in pages.start.max(self.last.end)..pages.end {
-            let before = self.last.end - self.last.start;
-            if before > 0 && self.costs.joins(before, page - self.last.end) {
-                self.last.end = page + 1;
-            } else {
-                (self.reads, self.pages, self.cost) = (self.reads(), self.pages(), self.cost());
-                self.last = page..page + 1;
-            }
+        let first = pages.start.max(self.last.end);
+        if first >= pages.end {
+            return;
         }
+        let before = self.last.end - self.last.start;
+        if before == 0 || !self.costs.joins(before, first - self.last.end) {
+            self.start_read(first);
+        }
+        // The first page, and the adjacent ones that the read has place for.
+        let most = READ_PAGES_MAX as u64;
+        self.last.end = pages.end.min(self.last.start + most);
+        let left = pages.end - self.last.end;
+        if left > 0 {
+            // Reads of the maximum size, but the last.
+            let whole = (left - 1) / most;
+            self.start_read(pages.end - (left - whole * most));
+            self.last.end = pages.end;
+            (self.reads, self.pages) = (self.reads + whole, self.pages + whole * most);
+            self.cost = self.cost.saturating_add(whole.saturating_mul(self.costs.of_read(most)));
+        }
+    }
+
+    /// Ends the last read, and starts one at this page.
+    fn start_read(&mut self, page: u64) {
+        (self.reads, self.pages, self.cost) = (self.reads(), self.pages(), self.cost());
+        self.last = page..page;
     }
 
     /// Number of reads.
@@ -168,7 +186,7 @@ impl PlannedReads {
 
     /// Cost of all reads in nanoseconds.
     pub fn cost(&self) -> u64 {
-        self.cost + self.costs.of_read(self.last.end - self.last.start)
+        self.cost.saturating_add(self.costs.of_read(self.last.end - self.last.start))
     }
 }
 
@@ -260,12 +278,14 @@ mod tests {
     fn the_gap_over_which_reads_are_joined_depends_on_the_device() {
         let gap = |costs: ReadCosts, pages| (0..1000).take_while(|gap| costs.joins(pages, *gap)).last();
         for (costs, after_one, after_many) in
-            [(CLOUD, 8, 4), (THROTTLED, 0, 0), (HARD_DISK, 120, 120), (MEMORY, 1, 1)]
+            [(CLOUD, 8, 4), (THROTTLED, 0, 0), (HARD_DISK, 62, 23), (MEMORY, 1, 1)]
         {
             assert_eq!((gap(costs, 1), gap(costs, 40)), (Some(after_one), Some(after_many)), "{costs}");
         }
+        // A read has at most 64 pages.
+        assert!(CLOUD.joins(63, 0) && !CLOUD.joins(64, 0) && !HARD_DISK.joins(40, 24));
         for pages in [0, 1, 2, 8] {
-            for before in [1, 3, 50, 200] {
+            for before in [1, 3, 50] {
                 assert_eq!(gap(ReadCosts::of_gap(pages), before), Some(pages));
             }
         }
@@ -283,6 +303,9 @@ mod tests {
         let cost = |pages: &[u64]| pages.iter().map(|pages| CLOUD.of_read(*pages)).sum::<u64>();
         assert_eq!(plan(CLOUD, &needed), (4, 128, cost(&[7, 1, 64, 56])));
         assert_eq!(plan(THROTTLED, &needed).0, 5);
+        assert_eq!(plan(CLOUD, &[0..64, 64..65, 65..66]), (2, 66, cost(&[64, 2])));
+        let (reads, pages, _) = plan(CLOUD, &[3..5, 7..1 << 60]);
+        assert_eq!((reads, pages), (((1 << 60) - 3_u64).div_ceil(64), (1 << 60) - 3));
         assert_eq!((plan(HARD_DISK, &needed).0, plan(HARD_DISK, &needed).1), (3, 38 + 64 + 56));
     }
 
