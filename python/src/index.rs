@@ -283,6 +283,7 @@ impl Index {
             };
             self.options.check_k(py, k)?;
             let (engine, snapshot) = self.engine_and_snapshot(py)?;
+            let mut signal = Ok(());
             let (ticket, parsed, warnings) = run_without_gil(py, || {
                 let schema = snapshot.schema();
                 let field = field_number(schema, ranking.field.as_deref())?;
@@ -294,8 +295,17 @@ impl Index {
                 if let Some(deadline) = deadline {
                     request = request.deadline(deadline);
                 }
-                Ok((engine.submit(request)?, parsed, warnings))
+                let mut checked = Instant::now();
+                let is_cancelled = || {
+                    if checked.elapsed() >= SIGNAL_CHECK_INTERVAL {
+                        signal = Python::attach(|py| py.check_signals());
+                        checked = Instant::now();
+                    }
+                    signal.is_err()
+                };
+                Ok((engine.submit_here(request, is_cancelled)?, parsed, warnings))
             })?;
+            signal?;
             let hits = wait_for_hits(py, ticket)?;
             let ids = run_without_gil(py, || hits.ids())?;
             let warnings = warnings.iter().map(|error| in_python(error.to_string())).collect();

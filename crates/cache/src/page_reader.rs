@@ -191,6 +191,11 @@ impl PageReader {
         any
     }
 
+    /// Whether pages are requested whose reads have not completed.
+    pub fn is_reading(&self) -> bool {
+        !self.wanted.is_empty() || !self.waiting.is_empty() || self.queue.pending() > 0
+    }
+
     /// Waits for all reads of this reader. To be called before the thread waits for anything else, as other
     /// threads may wait for these pages.
     pub fn finish(&mut self) {

@@ -148,13 +148,15 @@ impl EngineSettings {
         add("prefixes of recent queries", self.kept_prefixes_bytes(index));
         let threads = self.threads.max(1) as u64;
         let stacks = STACK_BYTES * (self.in_flight() as u64 + 1);
-        add("search threads", threads * (SEARCH_THREAD_BYTES + RETAINED_BYTES as u64 + stacks));
+        let thread = SEARCH_THREAD_BYTES + RETAINED_BYTES as u64 + stacks;
+        // A caller that evaluates its own request has one stack.
+        add("search threads", threads * thread + STACK_BYTES);
         let reads = self.reads();
         let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
         let read_threads = ReadQueue::threads(reads, index.disk()) as u64;
         let reader =
             (READ_THREAD_BYTES * read_threads).saturating_add(read.saturating_mul(reads.depth as u64));
-        add("readers and reads in flight", threads.saturating_mul(reader));
+        add("readers and reads in flight", (threads + 1).saturating_mul(reader));
         rows
     }
 }

@@ -74,7 +74,8 @@ impl Engine {
         if settings.dram.is_some() {
             share_heap();
         }
-        let (cache, readers, read_method) = page_readers(index, &settings)?;
+        let (cache, mut readers, read_method) = page_readers(index, &settings)?;
+        let caller = readers.pop().expect("a reader for callers");
         let resized = cache.clone();
         let resize = move |bytes| resized.resize((bytes / PAGE) as usize) as u64 * PAGE;
         let pool = MemoryPool::new(settings.pool_sizes(index), Box::new(resize));
@@ -86,7 +87,7 @@ impl Engine {
         let shared = Arc::new(EngineShared {
             cache,
             pool,
-            queue: Arc::new(RequestQueue::new()),
+            queue: Arc::new(RequestQueue::new(caller)),
             current: Current::new(snapshot),
             rejected: AtomicU64::new(0),
             hits_max: settings.dram.map(|_| settings.hits_max),
@@ -131,12 +132,30 @@ impl Engine {
         self.shared().current.replace(Snapshot::newest)
     }
 
-    /// Answers a request; the calling thread waits.
+    /// Answers a request; the calling thread waits. While a search thread sleeps, the caller evaluates an
+    /// interactive request itself: no thread has to be woken.
     ///
     /// # Errors
     /// As [`Engine::submit`] and [`Ticket::wait`].
     pub fn search(&self, request: SearchRequest) -> Result<Hits> {
-        self.submit(request)?.wait()
+        self.submit_here(request, || false)?.wait()
+    }
+
+    /// As [`Engine::submit`]; but while a search thread sleeps, the calling thread evaluates an interactive
+    /// request itself, and the ticket then usually has the result. `is_cancelled` is called after each time
+    /// slice of 0.2 ms and after each wait for a read; if it returns true, the request is cancelled.
+    ///
+    /// # Errors
+    /// As [`Engine::submit`].
+    pub fn submit_here(&self, request: SearchRequest, is_cancelled: impl FnMut() -> bool) -> Result<Ticket> {
+        let (ticket, mut queued) = self.try_queue(request)?;
+        let shared = self.shared();
+        let is_interactive = queued.priority() == Priority::Interactive;
+        match is_interactive.then(|| shared.queue.enter(&mut queued)).flatten() {
+            Some(caller) => shared.queue.leave(SearchThread::answer(shared, caller, queued, is_cancelled)),
+            None => shared.queue.push(queued),
+        }
+        Ok(ticket)
     }
 
     /// Adds a request to the queue and returns at once.
@@ -147,10 +166,17 @@ impl Engine {
     /// [`EngineOptions::hits_max`] allows, the snapshot belongs to another engine, or the query was not
     /// parsed and is not within the limits of [`crate::limits`].
     pub fn submit(&self, request: SearchRequest) -> Result<Ticket> {
+        let (ticket, queued) = self.try_queue(request)?;
+        self.shared().queue.push(queued);
+        Ok(ticket)
+    }
+
+    /// Checks a request, and reserves its memory.
+    fn try_queue(&self, request: SearchRequest) -> Result<(Ticket, QueuedRequest)> {
         let shared = self.shared();
         let accepted = self.accept(request)?;
         match accepted.try_reserve(shared) {
-            Some(reserved) => Ok(accepted.submit(shared, reserved)),
+            Some(reserved) => Ok(accepted.into_queued(reserved)),
             None => Err(shared.reject(shared.queue.overloaded(accepted.request.priority))),
         }
     }
@@ -222,7 +248,11 @@ impl Engine {
                         break;
                     }
                 };
-                tickets.push_back(reserved.map(|reserved| accepted.submit(self.shared(), reserved)));
+                tickets.push_back(reserved.map(|reserved| {
+                    let (ticket, queued) = accepted.into_queued(reserved);
+                    self.shared().queue.push(queued);
+                    ticket
+                }));
             }
             // Wait for the middle request: one wake-up for half of the requests in progress instead of one
             // for each. A wake-up takes as long as a query whose pages are cached.
@@ -363,12 +393,11 @@ impl AcceptedRequest {
         })
     }
 
-    fn submit(self, shared: &EngineShared, mut reserved: Reservation) -> Ticket {
+    fn into_queued(self, mut reserved: Reservation) -> (Ticket, QueuedRequest) {
         let AcceptedRequest { request, snapshot, result, .. } = self;
         let (ticket, reply) = Ticket::new(Some(reserved.split(result)));
         let arrived = Instant::now();
-        shared.queue.push(QueuedRequest { request, snapshot, reply, arrived, number: 0, reserved });
-        ticket
+        (ticket, QueuedRequest { request, snapshot, reply, arrived, number: 0, reserved })
     }
 }
 

@@ -7,7 +7,8 @@
 //!    first.
 //! 2. A search thread takes requests, plans them and runs several evaluations concurrently, as coroutines
 //!    (`worker`). An evaluation that needs a page which is not cached is suspended while the page is read
-//!    (`paged`); one whose time slice ends yields to the others.
+//!    (`paged`); one whose time slice ends yields to the others. A caller that waits for one request
+//!    evaluates it itself while a search thread sleeps ([`Engine::search`]).
 //! 3. The result goes to the ticket (`ticket`). A request that is cancelled, or whose deadline passes, ends
 //!    when it next waits for a page, or after a few blocks or windows of documents.
 //! 4. [`Engine::refresh`] opens the newest commit. Segments of both commits are shared and stay cached; the
@@ -21,6 +22,7 @@
 
 mod active;
 mod budget;
+mod caller_reader;
 mod choose;
 mod current;
 mod handle;

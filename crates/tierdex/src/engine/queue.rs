@@ -1,16 +1,22 @@
 //! Queued requests, one queue for each priority, and tasks: document ranges handed over to idle threads.
 //!
-//! Threads take tasks first, then interactive requests, then requests of batches. Requests have reserved
-//! their memory. Counters that search threads check often are read without the lock.
+//! Threads take tasks first, then interactive requests, then requests of batches; a request of a batch that
+//! has waited for a second is taken after eight interactive ones. Requests have reserved their memory.
+//! Counters that search threads check often are read without the lock.
+//!
+//! While a search thread sleeps, one caller at a time may take the [`CallerReader`] and evaluate its request
+//! itself, in place of that thread: its request is never queued.
 
 use super::{
-    active::SearchTask, priority::Priority, queued_request::QueuedRequest, request_counters::RequestCounters,
+    active::SearchTask, caller_reader::CallerReader, priority::Priority, queued_request::QueuedRequest,
+    request_counters::RequestCounters,
 };
 use crate::Error;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tierdex_cache::PageReader;
 
 /// Requests between two measurements of the rate at which requests are taken.
 const RATE_REQUESTS: u32 = 16;
@@ -35,6 +41,8 @@ pub(super) enum NextWork {
     Request(Box<QueuedRequest>),
     /// A document range of a request in progress.
     Task(SearchTask),
+    /// To wait for the reads in flight of the reader for callers, and to return it.
+    Reads(Box<CallerReader>),
     /// There is no work that the thread may take.
     Empty,
     /// The engine was closed.
@@ -65,6 +73,9 @@ struct QueueState {
     tasks: VecDeque<SearchTask>,
     /// Sleeping threads.
     idle: usize,
+    /// Whether a caller evaluates a request, and the reader for callers while none does.
+    caller_runs: bool,
+    caller: Option<Box<CallerReader>>,
     closed: bool,
     /// Number of requests so far.
     pushed: u64,
@@ -78,10 +89,16 @@ struct QueueState {
 }
 
 impl QueueState {
-    /// Number of sleeping threads beyond those that were woken for queued requests and tasks.
+    /// Number of sleeping threads beyond those that were woken for queued requests, tasks and reads, and the
+    /// one in whose place a caller runs.
     fn idle_without_work(&self) -> usize {
         let queued = self.interactive.len() + self.batch.len() + self.tasks.len();
-        self.idle.saturating_sub(queued)
+        self.idle.saturating_sub(queued + usize::from(self.caller_runs || self.caller_reads()))
+    }
+
+    /// Whether the reader for callers was returned with reads in flight.
+    fn caller_reads(&self) -> bool {
+        self.caller.as_ref().is_some_and(|caller| caller.reader.is_reading())
     }
 
     /// The next interactive request, else one of a batch if `takes_batch`. Also one of a batch that has
@@ -134,10 +151,11 @@ impl QueueState {
 }
 
 impl RequestQueue {
-    /// An empty queue.
-    pub(super) fn new() -> RequestQueue {
+    /// An empty queue, with a reader for callers that evaluate their own requests.
+    pub(super) fn new(caller: PageReader) -> RequestQueue {
+        let caller = Some(Box::new(CallerReader::new(caller)));
         RequestQueue {
-            state: Mutex::default(),
+            state: Mutex::new(QueueState { caller, ..QueueState::default() }),
             changed: Condvar::new(),
             interactive: AtomicUsize::new(0),
             idle: AtomicUsize::new(0),
@@ -248,6 +266,10 @@ impl RequestQueue {
                 // Queued requests are left to the sleeping threads: each push wakes one.
                 return NextWork::Empty;
             }
+            if let Some(reader) = state.caller.take_if(|caller| sleep && caller.reader.is_reading()) {
+                self.publish(&state);
+                return NextWork::Reads(reader);
+            }
             let takes_task =
                 |task: &SearchTask| takes_batch || task.request.priority == Priority::Interactive;
             let found = state.tasks.iter().position(takes_task);
@@ -269,6 +291,49 @@ impl RequestQueue {
             state.idle -= 1;
             self.publish(&state);
         }
+    }
+
+    /// Lets the calling thread evaluate a request instead of a thread that sleeps. The request is numbered as
+    /// if it had been queued. `None` if no thread sleeps, or another caller has the reader; else the reader
+    /// goes to [`RequestQueue::leave`].
+    pub(super) fn enter(&self, request: &mut QueuedRequest) -> Option<Box<CallerReader>> {
+        if !self.is_thread_idle() {
+            return None;
+        }
+        let mut state = self.lock();
+        let caller = state.caller.take()?;
+        if state.closed || state.idle_without_work() == 0 {
+            state.caller = Some(caller);
+            return None;
+        }
+        (request.number, state.pushed) = (state.pushed, state.pushed + 1);
+        state.caller_runs = true;
+        self.publish(&state);
+        Some(caller)
+    }
+
+    /// Ends what [`RequestQueue::enter`] began. A sleeping thread waits for reads in flight, so that the
+    /// caller has its result at once.
+    pub(super) fn leave(&self, mut caller: Box<CallerReader>) {
+        let mut state = self.lock();
+        state.caller_runs = false;
+        if caller.reader.is_reading() && state.idle_without_work() == 0 {
+            drop(state);
+            caller.reader.finish();
+            state = self.lock();
+        }
+        let reads = caller.reader.is_reading();
+        state.caller = Some(caller);
+        self.publish(&state);
+        drop(state);
+        if reads {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Returns the reader for callers, without reads in flight.
+    pub(super) fn return_reader(&self, caller: Box<CallerReader>) {
+        self.lock().caller = Some(caller);
     }
 
     /// Whether a thread without work sleeps.
@@ -310,6 +375,8 @@ impl RequestQueue {
             std::mem::take(&mut state.interactive),
             std::mem::take(&mut state.batch),
             std::mem::take(&mut state.tasks),
+            // Threads may wait for pages that it reads.
+            state.caller.take(),
         );
         drop(state);
         self.changed.notify_all();

@@ -16,7 +16,7 @@ pub(super) struct ReadMethod {
     pub(super) measured: Option<ReadCosts>,
 }
 
-/// The cache of pages, and a reader for each search thread.
+/// The cache of pages, and readers: one for callers, and one for each search thread.
 pub(super) fn page_readers(
     index: &Index,
     settings: &EngineSettings,
@@ -35,7 +35,7 @@ pub(super) fn page_readers(
     // as fast without: 88,000 and 87,000 a second.
     let registered = if is_elastic { &[] } else { std::slice::from_ref(&cells) };
     let engine = || ReadQueue::new(settings.reads(), index.disk(), registered);
-    let mut engines = (0..settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
+    let mut engines = (0..=settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings_file().file()).max_by_key(|file| file.len());
     let measured = match (settings.read_costs, engines.first_mut(), longest) {

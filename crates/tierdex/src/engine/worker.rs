@@ -7,8 +7,12 @@
 //!    interactive one whose time slice ends is moved behind the others; those of batches run in their order.
 //! 4. When all wait, submit the requested reads and wait until one of them completes; if all wait for memory,
 //!    until some is released.
+//!
+//! A caller that waits for one request evaluates it itself, as a search thread with this request only, while
+//! a search thread sleeps: nobody has to be woken ([`CallerReader`]).
 
 use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
+use super::caller_reader::CallerReader;
 use super::paged::{PagedSource, ThreadContext, Wait};
 use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes};
 use super::pool::{PoolUse, Reservation};
@@ -103,20 +107,53 @@ impl<'x> SearchThread<'x> {
         }
     }
 
+    /// Evaluates one request on the thread of its caller. Its ticket then has the result, or will have it
+    /// when other threads have evaluated the parts that were handed over to them.
+    pub(super) fn answer(
+        shared: &EngineShared,
+        mut caller: Box<CallerReader>,
+        request: QueuedRequest,
+        mut is_cancelled: impl FnMut() -> bool,
+    ) -> Box<CallerReader> {
+        let mut own = SearchThread::new(shared, caller.reader, false);
+        // No other evaluation can start here.
+        own.running_max = 1;
+        own.stacks.extend(caller.stack);
+        own.begin(request);
+        while !own.running.is_empty() {
+            own.step();
+            if !own.running.is_empty() && is_cancelled() {
+                own.cancel();
+            }
+        }
+        let SearchThread { thread, mut stacks, .. } = own;
+        let context = Rc::into_inner(thread).expect("no evaluation is left");
+        (caller.reader, caller.stack) = (context.reader.into_inner(), stacks.pop());
+        caller
+    }
+
     /// Serves requests until the engine is closed.
     pub(super) fn run(mut self) {
         while self.fill() {
-            if !self.round() {
-                self.wait();
-            }
+            self.step();
         }
+        self.cancel();
+        while !self.running.is_empty() {
+            self.step();
+        }
+    }
+
+    /// Resumes evaluations that are ready; if none is, waits until one may be.
+    fn step(&mut self) {
+        if !self.round() {
+            self.wait();
+        }
+    }
+
+    /// Cancels the requests of all evaluations.
+    fn cancel(&self) {
         for running in &self.running {
             running.request.stop.cancel_handle.cancel();
-        }
-        while !self.running.is_empty() {
-            if !self.round() {
-                self.wait();
-            }
         }
     }
 
@@ -143,6 +180,10 @@ impl<'x> SearchThread<'x> {
             match self.shared.queue.next(takes_batch, is_idle) {
                 NextWork::Request(request) => self.begin(*request),
                 NextWork::Task(task) => self.start(task),
+                NextWork::Reads(mut caller) => {
+                    caller.reader.finish();
+                    self.shared.queue.return_reader(caller);
+                }
                 NextWork::Empty => return true,
                 NextWork::Closed => return false,
             }

@@ -87,7 +87,7 @@ pub(super) const FIRST_ROUND_BLOCKS_MIN: usize = 4;
 
 /// Blocks of a round of impact order, relative to the round before: in memory, and if blocks are read from
 /// disk, where each round waits for its reads. One frequent term, top 1,024, 5% and 20% of the postings
-/// cached: 1.10 and 1.06 times the queries a second with 4 instead of 2, 1.21 and 1.11 times with 8, for 0.95
+/// cached: 1.09 and 1.08 times the queries a second with 4 instead of 2, 1.21 and 1.11 times with 8, for 0.96
 /// and 0.98 times the bytes.
 pub(super) const ROUND_GROWTH: usize = 2;
 pub(super) const ROUND_GROWTH_READ: usize = 8;

@@ -1,0 +1,16 @@
+//! What a calling thread needs to evaluate its own request, while a search thread sleeps.
+
+use corosensei::stack::DefaultStack;
+use tierdex_cache::PageReader;
+
+/// A reader, and the stack of the evaluation before.
+pub(super) struct CallerReader {
+    pub(super) reader: PageReader,
+    pub(super) stack: Option<DefaultStack>,
+}
+
+impl CallerReader {
+    pub(super) fn new(reader: PageReader) -> CallerReader {
+        CallerReader { reader, stack: None }
+    }
+}
