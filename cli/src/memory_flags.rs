@@ -129,13 +129,17 @@ pub fn memory_report(engine: &Engine) -> String {
         0 => String::new(),
         reads => format!(", {} of them through the page cache (fallback)", show_number(reads)),
     };
+    let hot_pages = engine.settings().hot_pages.as_ref();
+    let hot_pages = hot_pages.map_or_else(String::new, |file| {
+        format!("hot pages: {} read from {}\n", show_number(metrics.pages_warmed), file.display())
+    });
     format!(
         "{}\n{}\
          cache: {} in pages of {} bytes, {} in use, {} at least; {} of metadata\n\
          reserved at most: {}\n\
          {}\
          pages: {} hit, {} fetched, {} without a free page, {} evicted, {} failed; hit rate {:.3}\n\
-         reads: {} of postings, {} by {}{fallback}; {} in total; {}\n",
+         reads: {} of postings, {} by {}{fallback}; {} in total; {}\n{hot_pages}",
         engine.settings(),
         engine.memory(),
         show(stats.frames * PAGE),

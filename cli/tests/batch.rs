@@ -42,6 +42,52 @@ fn batches_write_trec_runs() {
 }
 
 #[test]
+fn a_batch_reads_the_hot_pages_of_the_batch_before() {
+    let workspace = Workspace::new();
+    let line = |n: usize| format!("{{\"id\":\"{n}\",\"text\":\"all w{} v{}\"}}\n", n % 7, n * 31 % 1000);
+    workspace.file("docs.jsonl", (0..80_000).map(line).collect::<String>());
+    workspace.ok("index docs.jsonl --out i");
+    let line = |n: usize| format!("q{n}\tall w{} v{}\n", n % 7, n % 1000);
+    workspace.file("q.tsv", (0..500).map(line).collect::<String>());
+    let batch = |run: &str, flags: &str| {
+        let words = format!("batch i --queries q.tsv --run {run} -k 5 --count --dram 20M --stats{flags}");
+        let output = workspace.run(&words);
+        assert_succeeded(&output);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(!batch("plain", "").contains("hot pages"));
+    let hot_pages = |report: &str| -> u64 {
+        let number = report.split("\nhot pages: ").nth(1).and_then(|rest| rest.split(' ').next());
+        number.unwrap_or_else(|| panic!("{report}")).replace(',', "").parse().unwrap()
+    };
+    let first = batch("first", " --hot-pages hot");
+    assert!(hot_pages(&first) == 0 && first.contains("  hot pages\n"), "{first}");
+    assert!(workspace.path("hot").exists());
+    // Pages are read beside the queries: in a batch that ends first there may be none.
+    let read_pages = |_| hot_pages(&batch("second", " --hot-pages hot")) > 0;
+    assert!((0..20).any(read_pages));
+    let runs = ["plain", "first", "second"].map(|run| std::fs::read(workspace.path(run)).unwrap());
+    assert!(runs[0] == runs[1] && runs[0] == runs[2]);
+    let is_ignored = |_| {
+        workspace.file("hot", "no pages");
+        batch("third", " --hot-pages hot").starts_with("tierdex: hot: not used as hot pages: ")
+    };
+    assert!((0..20).any(is_ignored));
+
+    for (file, code, message) in [
+        ("none/hot", 1, "cannot write hot pages to none/hot: cannot open directory none: no such file"),
+        ("i/hot", 2, "--hot-pages names a file in the directory of the index"),
+        ("q.tsv", 2, "--hot-pages names the file of --queries or --run"),
+        ("run", 2, "--hot-pages names the file of --queries or --run"),
+        ("/dev/null", 1, "cannot write hot pages to /dev/null: cannot open null: it is not a plain file"),
+    ] {
+        let words = format!("batch i --queries q.tsv --run run --hot-pages {file}");
+        workspace.fails_in_one_line(code, &words, message);
+        assert!(!workspace.path("run").exists());
+    }
+}
+
+#[test]
 fn failed_queries_are_skipped_with_on_error_skip() {
     let workspace = Workspace::new();
     // Posting lists of several pages.

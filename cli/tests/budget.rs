@@ -207,13 +207,15 @@ fn a_batch_uses_its_budget() {
     };
     let lines: String = (0..400).map(|query| format!("{query}\t{}\n", line(query))).collect();
     fs::write(&queries, lines).unwrap();
+    let hot_pages = dir.path().join("hot").display().to_string();
     let [index, queries, run] = [index, queries, run].map(|path| path.display().to_string());
-    for k in ["10", "1000"] {
+    let hot: &[&str] = &["--hot-pages", &hot_pages];
+    for (k, more) in [("10", &[][..]), ("1000", &[]), ("10", hot), ("10", hot)] {
         let Some(group) = ControlGroup::new("used", DRAM_BYTES + DRAM_BYTES / 5) else { return };
         let dram = DRAM_BYTES.to_string();
         let words =
             ["batch", &index, "--queries", &queries, "--run", &run, "--dram", &dram, "--threads", "2"];
-        let words = [&words[..], &["-k", k, "--stats", "--syntax", "query"]].concat();
+        let words = [&words[..], &["-k", k, "--stats", "--syntax", "query"], more].concat();
         let (report, most) = anonymous_memory(group.command(&words));
         assert_eq!(group.kills(), 0);
         let number = |before: &str| -> f64 {

@@ -43,6 +43,10 @@ impl Policy for RequestRecorder {
         self.policy.insert(entry, hash, cells);
     }
 
+    fn restore(&mut self, entry: u32, hash: u64, cells: u32, _class: usize) {
+        self.insert(entry, hash, cells);
+    }
+
     fn touch(&mut self, entry: u32) {
         self.requests.push(self.hashes[entry as usize]);
         self.policy.touch(entry);
@@ -54,6 +58,10 @@ impl Policy for RequestRecorder {
 
     fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32> {
         self.policy.victim(is_evictable)
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(u32, usize)) {
+        self.policy.visit(visit);
     }
 
     fn bytes(&self) -> usize {

@@ -8,7 +8,8 @@ use crate::run_file::{RunFile, are_same_file, is_in_directory};
 use crate::{messages, open, query_file::QueryFile, run_ids::RunIds, size};
 use clap::{Args, ValueEnum};
 use std::cell::{Cell, RefCell};
-use std::io::{BufWriter, IntoInnerError, Write, stdout};
+use std::fs;
+use std::io::{BufWriter, ErrorKind, IntoInnerError, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::{collections::VecDeque, time::Instant};
 use tierdex::{Engine, EngineOptions, Error, Hits, Index, Query, SearchOptions, SearchRequest, Snapshot};
@@ -52,6 +53,10 @@ pub struct BatchCommandArguments {
     count: bool,
     #[command(flatten)]
     pub memory: MemoryFlags,
+    /// File that keeps which pages are in the postings cache: the next batch reads them while its first
+    /// queries are evaluated. It is replaced each minute and at the end
+    #[arg(long, value_name = "FILE")]
+    hot_pages: Option<PathBuf>,
     /// Print the memory of each component, cache hits and reads on standard error
     #[arg(long)]
     stats: bool,
@@ -79,7 +84,19 @@ impl BatchCommandArguments {
         if is_in_directory(&self.run, &self.dir) {
             return Err(Failure::Usage("--run names a file in the directory of the index".to_string()));
         }
-        Ok(())
+        let Some(hot_pages) = &self.hot_pages else { return Ok(()) };
+        if are_same_file(hot_pages, queries) || are_same_file(hot_pages, &self.run) {
+            return Err(Failure::Usage("--hot-pages names the file of --queries or --run".to_string()));
+        }
+        if is_in_directory(hot_pages, &self.dir) {
+            return Err(Failure::Usage("--hot-pages names a file in the directory of the index".to_string()));
+        }
+        match fs::metadata(hot_pages) {
+            Ok(file) if file.permissions().readonly() => {
+                Err(write_error(hot_pages, &ErrorKind::PermissionDenied.into()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -268,6 +285,7 @@ impl TrecRunWriter<'_> {
 /// The engine that answers the queries.
 fn start_engine(index: &Index, arguments: &BatchCommandArguments) -> Outcome<Engine> {
     let options = EngineOptions::new().hits_max(arguments.k).previews(false);
+    let options = arguments.hot_pages.iter().fold(options, |options, file| options.hot_pages(file));
     // Without the flag there is a thread for each processor.
     let options = options.threads(arguments.threads.threads.unwrap_or(0));
     arguments.memory.engine(&arguments.dir, index, &arguments.memory.options(options), arguments.stats)
@@ -320,6 +338,9 @@ fn write_run(
         }
     };
     engine.run_ordered(source, answer)?;
+    if let (Some(error), Some(file)) = (engine.hot_pages_error(), &arguments.hot_pages) {
+        messages::print_message(format_args!("{}: not used as hot pages: {error}", file.display()));
+    }
     if arguments.stats {
         messages::print_lines(&memory_flags::memory_report(&engine));
     }

@@ -26,6 +26,6 @@ mod sync;
 
 pub use page_cache::{PageCache, Pin};
 pub use page_reader::PageReader;
-pub use policy::{Lru, Policy, PolicyKind};
+pub use policy::{HEAT_CLASSES, Lru, Policy, PolicyKind};
 pub use read_costs::{PlannedReads, READ_PAGES_MAX, ReadCosts};
 pub use stats::CacheStats;

@@ -16,10 +16,10 @@
 //! 5. [`PageCache::resize`] can park frames if their region is elastic: a parked frame is out of use, and its
 //!    memory is given back to the system until the cache grows again.
 
-use crate::page_table::{GROUP_PAGES, PageTable};
+use crate::page_table::{GROUP_PAGES, NO_PAGE, PageKey, PageTable};
 use crate::policy::{Policy, PolicyKind};
+use crate::stats::{CacheStats, Counters};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
-use crate::{hash::mix_bits, stats::CacheStats};
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 use tierdex_io::{CellRef, Cells, Error, ErrorKind, PAGE, Result};
@@ -29,38 +29,6 @@ const SHARDS_MAX: usize = 64;
 
 /// Minimum number of frames of a shard. In smaller shards all frames would be pinned too often.
 const SHARD_FRAMES_MIN: usize = 256;
-
-/// A page of an open file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageKey {
-    /// The number of the file: [`SealedFile::number`](tierdex_io::SealedFile::number).
-    pub(crate) file: u64,
-    pub(crate) page: u64,
-}
-
-impl PageKey {
-    /// Page number `page` of the file with the number `file`.
-    pub(crate) fn new(file: u64, page: u64) -> PageKey {
-        PageKey { file, page }
-    }
-
-    /// The hash of the group of the page.
-    fn group_hash(self) -> u64 {
-        mix_bits(mix_bits(self.file) ^ (self.page / GROUP_PAGES))
-    }
-
-    /// The hash of the page, for the eviction policy.
-    fn hash(self) -> u64 {
-        mix_bits(self.group_hash() ^ self.page)
-    }
-
-    fn tag(self) -> u32 {
-        PageTable::tag(self.group_hash(), self.page)
-    }
-}
-
-/// The key of a frame without a page.
-const NO_PAGE: PageKey = PageKey { file: u64::MAX, page: 0 };
 
 /// States of a frame: its page is being read, can be used, or could not be read.
 const STATE_LOADING: u32 = 0;
@@ -100,22 +68,6 @@ pub struct PageCache {
     metadata_bytes: u64,
     /// Number of frames that are not parked. [`PageCache::resize`] holds this lock.
     in_use: Mutex<usize>,
-}
-
-#[derive(Default)]
-pub(crate) struct Counters {
-    hits: AtomicU64,
-    misses: AtomicU64,
-    /// Pages that were read because they are between two requested pages, and are now cached.
-    unrequested: AtomicU64,
-    /// Lookups for which all frames of the shard were pinned.
-    pub(crate) no_frame: AtomicU64,
-    evictions: AtomicU64,
-    failures: AtomicU64,
-    pub(crate) waits: AtomicU64,
-    pub(crate) reads: AtomicU64,
-    pub(crate) reads_fell_back: AtomicU64,
-    pub(crate) bytes_read: AtomicU64,
 }
 
 /// A pinned frame: it keeps its page until the pin is dropped.
@@ -384,6 +336,42 @@ impl PageCache {
         lock(&self.shards[number]).free.push(own);
     }
 
+    /// Takes free frames for those of `pages` that are not cached, and calls `taken` with each page and its
+    /// frame; evicts nothing. The pages are in one group and of this class ([`Policy::visit`]); the caller
+    /// reads them.
+    pub(crate) fn take_free_frames(
+        &self,
+        file: u64,
+        pages: Range<u64>,
+        class: usize,
+        mut taken: impl FnMut(u64, u32),
+    ) {
+        let number = self.shard_of(PageKey::new(file, pages.start));
+        let mut shard = lock(&self.shards[number]);
+        for key in pages.map(|page| PageKey::new(file, page)) {
+            if shard.find_frame(key).is_some() {
+                continue;
+            }
+            let Some(frame) = shard.free.pop() else { return };
+            let global = self.frame_number(number, frame);
+            self.states[global as usize].state.store(STATE_LOADING, Ordering::Relaxed);
+            shard.add_page(key, frame);
+            shard.policy.restore(frame, key.hash(), 1, class);
+            self.counters.unrequested.fetch_add(1, Ordering::Relaxed);
+            taken(key.page, global);
+        }
+    }
+
+    /// Calls `visit` with the class ([`Policy::visit`]), the number of the file, and the number of each page.
+    pub fn visit_pages(&self, mut visit: impl FnMut(usize, u64, u64)) {
+        for shard in &self.shards {
+            let Shard { policy, keys, .. } = &*lock(shard);
+            policy.visit(&mut |frame, class| {
+                visit(class, keys[frame as usize].file, keys[frame as usize].page)
+            });
+        }
+    }
+
     /// Makes the pages of frames usable after their read, or removes those whose read has failed. Wakes the
     /// threads that wait. The caller has dropped the cells.
     pub(crate) fn complete_pages(&self, pages: impl IntoIterator<Item = (u32, Result<()>)>) {
@@ -537,9 +525,14 @@ impl Shard {
 
     /// Adds a page with its frame to the page table and to the eviction policy.
     fn insert_page(&mut self, key: PageKey, frame: u32) {
+        self.add_page(key, frame);
+        self.policy.insert(frame, key.hash(), 1);
+    }
+
+    /// Adds a page with its frame to the page table.
+    fn add_page(&mut self, key: PageKey, frame: u32) {
         self.keys[frame as usize] = key;
         self.table.insert(key.tag(), frame);
-        self.policy.insert(frame, key.hash(), 1);
     }
 
     /// Removes the page of a frame from the page table.

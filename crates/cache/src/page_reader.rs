@@ -109,6 +109,38 @@ impl PageReader {
         true
     }
 
+    /// Reads those of `pages` that are not cached and for which a frame is free; evicts nothing. First
+    /// processes completed reads, and waits until the queue has a free place. Returns the number of these
+    /// pages. `class` is as in [`Policy::visit`](crate::Policy::visit).
+    pub fn fill_free_frames(&mut self, file: &Arc<SealedFile>, pages: Range<u64>, class: usize) -> usize {
+        while self.poll(self.queue.is_full() || !self.waiting.is_empty()) {}
+        let (cache, mut reads) = (Arc::clone(&self.cache), Vec::<(u64, Vec<u32>)>::new());
+        let mut first = pages.start;
+        while first < pages.end {
+            let group = first..pages.end.min((first / GROUP_PAGES + 1) * GROUP_PAGES);
+            first = group.end;
+            cache.take_free_frames(file.number(), group, class, |page, frame| match reads.last_mut() {
+                Some((first, frames))
+                    if page == *first + frames.len() as u64 && frames.len() < READ_PAGES_MAX =>
+                {
+                    frames.push(frame);
+                }
+                _ => reads.push((page, vec![frame])),
+            });
+        }
+        let mut filled = 0;
+        for (first_page, frames) in reads {
+            filled += frames.len();
+            // After a failed read of several pages each is read by itself, as nobody has requested all.
+            let in_gaps = if frames.len() > 1 { frames.len() } else { 0 };
+            self.in_gaps += in_gaps;
+            let pages = InFlightPages { file: Arc::clone(file), first_page, in_gaps, cached: Vec::new() };
+            self.wait_for_place(WaitingRead { pages, frames, rank: u64::MAX });
+        }
+        self.submit_waiting();
+        filled
+    }
+
     /// Submits the reads of the missing pages: one read for adjacent pages, and also for pages with a short
     /// gap between them. The pages of the gap are then cached too. A page of the gap that is cached already
     /// is read into a frame that is freed afterwards, so that a list that is cached in part needs no more

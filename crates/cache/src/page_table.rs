@@ -5,8 +5,42 @@
 //! line of [`GROUP_PAGES`] slots that the hash of the group chooses. A removed entry is replaced by one that
 //! was displaced to a later slot, so there are no tombstones.
 
+use crate::hash::mix_bits;
+
 /// Pages of a group: their slots are 64 bytes, in one cache line or two.
 pub(crate) const GROUP_PAGES: u64 = 8;
+
+/// A page of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageKey {
+    /// The number of the file: [`SealedFile::number`](tierdex_io::SealedFile::number).
+    pub(crate) file: u64,
+    pub(crate) page: u64,
+}
+
+impl PageKey {
+    /// Page number `page` of the file with the number `file`.
+    pub(crate) fn new(file: u64, page: u64) -> PageKey {
+        PageKey { file, page }
+    }
+
+    /// The hash of the group of the page.
+    pub(crate) fn group_hash(self) -> u64 {
+        mix_bits(mix_bits(self.file) ^ (self.page / GROUP_PAGES))
+    }
+
+    /// The hash of the page, for the eviction policy.
+    pub(crate) fn hash(self) -> u64 {
+        mix_bits(self.group_hash() ^ self.page)
+    }
+
+    pub(crate) fn tag(self) -> u32 {
+        PageTable::tag(self.group_hash(), self.page)
+    }
+}
+
+/// The key of a frame without a page.
+pub(crate) const NO_PAGE: PageKey = PageKey { file: u64::MAX, page: 0 };
 
 /// No frame.
 const VACANT: u32 = u32::MAX;

@@ -1,5 +1,7 @@
 //! Statistics of the page cache.
 
+use crate::sync::AtomicU64;
+
 /// Counters of a [`PageCache`](crate::PageCache) since its start, and the current use of its frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
@@ -45,4 +47,21 @@ impl CacheStats {
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }
+}
+
+/// Counters of a cache since its creation.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) hits: AtomicU64,
+    pub(crate) misses: AtomicU64,
+    /// Pages that were read although nobody has requested them.
+    pub(crate) unrequested: AtomicU64,
+    /// Lookups for which all frames of the shard were pinned.
+    pub(crate) no_frame: AtomicU64,
+    pub(crate) evictions: AtomicU64,
+    pub(crate) failures: AtomicU64,
+    pub(crate) waits: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) reads_fell_back: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
 }

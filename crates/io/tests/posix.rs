@@ -59,6 +59,23 @@ fn foreign_entries_are_neither_listed_nor_opened() {
 }
 
 #[test]
+fn a_file_is_replaced_and_stays_open() {
+    let home = TempDir::new().unwrap();
+    let disk = PosixDisk::open(home.path()).unwrap();
+    for (name, bytes) in [("old", b"old"), ("new", b"new")] {
+        disk.create(name).unwrap().append(bytes).unwrap();
+    }
+    let open = disk.open("old").unwrap();
+    disk.replace("new", "old").unwrap();
+    let mut bytes = [0; 3];
+    open.read_at(0, &mut bytes).unwrap();
+    assert_eq!((&bytes, &*fs::read(home.path().join("old")).unwrap()), (b"old", &b"new"[..]));
+    assert_eq!(disk.list().unwrap(), ["old"]);
+    assert_eq!(disk.replace("new", "old").unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(disk.replace("old", "../x").unwrap_err().kind(), ErrorKind::Denied);
+}
+
+#[test]
 fn a_file_truncated_after_opening_ends_early() {
     let home = TempDir::new().unwrap();
     let disk = PosixDisk::open(home.path()).unwrap();

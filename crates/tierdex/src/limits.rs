@@ -114,6 +114,9 @@ pub const SEGMENTS_MAX: usize = 1 << 20;
 /// Maximum bytes of a manifest.
 pub const MANIFEST_BYTES_MAX: u64 = 1 << 30;
 
+/// Maximum bytes of a file of hot pages: those of a cache of a terabyte take less.
+pub const HOT_PAGES_BYTES_MAX: u64 = 1 << 30;
+
 /// Bytes of memory of a document in a batch, beside its text and its id, approximately.
 pub const DOCUMENT_COST: usize = 64;
 

@@ -4,10 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use tierdex::commit::{FileKind, Manifest};
+use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::layout::{file_name, identity};
-use tierdex::io::{MemDisk, SealedFile};
+use tierdex::io::{Identity, MemDisk, PosixDisk, ReadKind, SealedFile};
 use tierdex::{
-    IndexWriter, Merge, OpenMode, WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
+    Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, ReadCosts, SearchRequest,
+    WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
 };
 
 fn write_index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
@@ -46,6 +48,21 @@ fn read_payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
     let file = SealedFile::open(disk, &name, identity(segment.id, 0, kind), seal).unwrap();
     let range = file.payload();
     (range.start, file.read(range.start, (range.end - range.start) as usize).unwrap())
+}
+
+/// The payload of the file that an engine writes after one query.
+fn hot_pages_example(disk: &MemDisk) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EngineOptions::new().meta_tier(MetaTier::Disk).threads(1).reads(ReadKind::Pread, 1);
+    let options = options.read_costs(ReadCosts::of_gap(0)).hot_pages(dir.path().join("hot"));
+    let engine = Engine::new(&Index::open_on(Arc::new(disk.clone())).unwrap(), &options).unwrap();
+    let query = Query::parse("dogs", engine.snapshot().schema()).unwrap();
+    engine.search(SearchRequest::new(query)).unwrap();
+    drop(engine);
+    let identity = Identity { kind: FileKind::HotPages as u8, field: 0, segment: 0 };
+    let file = SealedFile::open_unsealed(&PosixDisk::open(dir.path()).unwrap(), "hot", identity).unwrap();
+    let range = file.payload();
+    hex_dump((range.start, file.read(range.start, (range.end - range.start) as usize).unwrap()))
 }
 
 fn hex_dump((start, bytes): (u64, Vec<u8>)) -> String {
@@ -108,6 +125,7 @@ fn all_examples() -> BTreeMap<&'static str, String> {
         ("ids", of(&small, FileKind::Ids)),
         ("stored-tail", hex_dump((start + tail as u64, stored[tail..].to_vec()))),
         ("codecs", codec_examples()),
+        ("hot-pages", hot_pages_example(&small)),
     ])
 }
 

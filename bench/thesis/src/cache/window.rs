@@ -62,6 +62,10 @@ impl Policy for BeladyWindow {
         self.lru.insert(entry, hash, cells);
     }
 
+    fn restore(&mut self, entry: u32, hash: u64, cells: u32, class: usize) {
+        self.lru.restore(entry, hash, cells, class);
+    }
+
     fn touch(&mut self, entry: u32) {
         self.lru.touch(entry);
     }
@@ -77,6 +81,10 @@ impl Policy for BeladyWindow {
         let unused =
             self.lru.oldest_first().find(|entry| !self.is_upcoming[*entry as usize] && is_evictable(*entry));
         unused.or_else(|| self.upcoming.iter().rev().copied().find(|entry| is_evictable(*entry)))
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(u32, usize)) {
+        self.lru.visit(visit);
     }
 
     fn bytes(&self) -> usize {

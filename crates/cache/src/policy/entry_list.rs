@@ -9,7 +9,7 @@ pub(super) struct Neighbours {
     pairs: Box<[[u32; 2]]>,
 }
 
-/// The two ends of a list. New entries are added at the front.
+/// The two ends of a list. New entries are added at the front, restored ones at the back.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryList {
     pub(super) front: u32,
@@ -39,6 +39,15 @@ impl Neighbours {
             front => self.pairs[front as usize][0] = entry,
         }
         list.front = entry;
+    }
+
+    pub(super) fn push_back(&mut self, list: &mut EntryList, entry: u32) {
+        self.pairs[entry as usize] = [list.back, NO_ENTRY];
+        match list.back {
+            NO_ENTRY => list.front = entry,
+            back => self.pairs[back as usize][1] = entry,
+        }
+        list.back = entry;
     }
 
     pub(super) fn remove(&mut self, list: &mut EntryList, entry: u32) {

@@ -2,7 +2,7 @@
 //! 7.2.3).
 
 use super::entry_list::{EntryList, Neighbours};
-use super::eviction::Policy;
+use super::eviction::{HEAT_CLASSES, Policy};
 
 /// The entries in order of their last use.
 pub struct Lru {
@@ -30,6 +30,11 @@ impl Policy for Lru {
         self.neighbours.push_front(&mut self.list, entry);
     }
 
+    /// Adds the entry as the least recently used one.
+    fn restore(&mut self, entry: u32, _hash: u64, _segments: u32, _class: usize) {
+        self.neighbours.push_back(&mut self.list, entry);
+    }
+
     fn touch(&mut self, entry: u32) {
         self.neighbours.remove(&mut self.list, entry);
         self.neighbours.push_front(&mut self.list, entry);
@@ -41,6 +46,14 @@ impl Policy for Lru {
 
     fn victim(&mut self, is_evictable: &dyn Fn(u32) -> bool) -> Option<u32> {
         self.oldest_first().find(|entry| is_evictable(*entry))
+    }
+
+    /// Entries of a class are as many as those of every other, in order of their last use.
+    fn visit(&self, visit: &mut dyn FnMut(u32, usize)) {
+        let entries = self.oldest_first().count();
+        for (entry, older) in self.oldest_first().zip(0..) {
+            visit(entry, HEAT_CLASSES - 1 - older * HEAT_CLASSES / entries);
+        }
     }
 
     fn bytes(&self) -> usize {

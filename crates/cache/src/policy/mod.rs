@@ -11,7 +11,7 @@ use sieve::Sieve;
 use std::{fmt, str::FromStr};
 use tierdex_io::{Error, ErrorKind};
 
-pub use eviction::Policy;
+pub use eviction::{HEAT_CLASSES, Policy};
 pub use lru::Lru;
 
 /// A policy by its name on the command line: `lru`, `s3-fifo` or `sieve`.
@@ -79,6 +79,45 @@ mod tests {
         }
         let error = "LRU".parse::<PolicyKind>().unwrap_err();
         assert_eq!(error.to_string(), "cannot use policy \"LRU\": a policy is lru, s3-fifo or sieve");
+    }
+
+    /// The entries of each class.
+    fn classes(policy: &dyn Policy) -> [Vec<u32>; HEAT_CLASSES] {
+        let mut classes = [const { Vec::new() }; HEAT_CLASSES];
+        policy.visit(&mut |entry, class| classes[class].push(entry));
+        classes.iter_mut().for_each(|class| class.sort_unstable());
+        classes
+    }
+
+    #[test]
+    fn entries_are_restored_in_their_classes() {
+        let expected: [[&[u32]; HEAT_CLASSES]; 3] = [
+            [&[1, 8], &[6, 7], &[4, 5], &[0, 3]],
+            [&[8], &[1], &[0, 3, 4, 5, 6, 7], &[]],
+            [&[1, 8], &[0, 3, 4, 5, 6, 7], &[], &[]],
+        ];
+        for (kind, expected) in PolicyKind::ALL.into_iter().zip(expected) {
+            let mut policy = kind.policy(20);
+            (0..9).for_each(|entry| policy.insert(entry, entry.into(), 1));
+            [8, 1, 8].into_iter().for_each(|entry| policy.touch(entry));
+            policy.remove(2);
+            assert_eq!(classes(&*policy), expected, "{kind}");
+            let mut restored = kind.policy(20);
+            let by_class = expected
+                .iter()
+                .zip(0..)
+                .flat_map(|(entries, class)| entries.iter().map(move |e| (*e, class)));
+            by_class.for_each(|(entry, class)| restored.restore(entry, entry.into(), 1, class));
+            assert_eq!(classes(&*restored), expected, "{kind}");
+            // The coldest are evicted first.
+            let victim = restored.victim(&|_| true).unwrap();
+            let coldest = expected.iter().rev().find(|class| !class.is_empty()).unwrap();
+            assert!(coldest.contains(&victim), "{kind}: {victim}");
+        }
+        // The small queue of S3-FIFO has the entries that do not fit into the main queue.
+        let mut policy = PolicyKind::S3Fifo.policy(20);
+        (0..20).for_each(|entry| policy.insert(entry, entry.into(), 1));
+        assert_eq!(classes(&*policy)[3], [18, 19]);
     }
 
     #[test]

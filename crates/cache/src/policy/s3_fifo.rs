@@ -148,6 +148,12 @@ impl Policy for S3Fifo {
         self.resident += 1;
     }
 
+    /// Rule 5 chooses the queue, as the size of the cache may be another.
+    fn restore(&mut self, entry: u32, hash: u64, cells: u32, class: usize) {
+        self.insert(entry, hash, cells);
+        self.entries[entry as usize].uses = 2_u8.saturating_sub(class as u8);
+    }
+
     fn touch(&mut self, entry: u32) {
         self.now = self.now.wrapping_add(1);
         let entry = &mut self.entries[entry as usize];
@@ -179,6 +185,15 @@ impl Policy for S3Fifo {
             self.add_to_queue(entry, true);
         }
         None
+    }
+
+    /// Entries of the main queue that were used more than once, once, and not at all since they were
+    /// examined; the small queue.
+    fn visit(&self, visit: &mut dyn FnMut(u32, usize)) {
+        for entry in self.neighbours.oldest_first(&self.main) {
+            visit(entry, 2 - usize::from(self.entries[entry as usize].uses.min(2)));
+        }
+        self.neighbours.oldest_first(&self.small).for_each(|entry| visit(entry, 3));
     }
 
     fn bytes(&self) -> usize {

@@ -39,6 +39,11 @@ impl Policy for Sieve {
         self.entries += 1;
     }
 
+    fn restore(&mut self, entry: u32, hash: u64, segments: u32, class: usize) {
+        self.insert(entry, hash, segments);
+        self.used[entry as usize] = class == 0;
+    }
+
     fn touch(&mut self, entry: u32) {
         self.used[entry as usize] = true;
     }
@@ -65,6 +70,13 @@ impl Policy for Sieve {
             self.hand = self.neighbours.before(entry);
         }
         None
+    }
+
+    /// Entries that were used since the hand passed them; the others.
+    fn visit(&self, visit: &mut dyn FnMut(u32, usize)) {
+        for entry in self.neighbours.oldest_first(&self.list) {
+            visit(entry, usize::from(!self.used[entry as usize]));
+        }
     }
 
     fn bytes(&self) -> usize {

@@ -398,3 +398,60 @@ fn a_cache_is_resized_while_pages_are_read() {
         assert_idle(&cache);
     });
 }
+
+#[test]
+fn free_frames_are_filled_and_no_page_is_evicted() {
+    for policy in PolicyKind::ALL {
+        let cache = new_cache(20, policy);
+        let (_, written, mut reader) = write_and_open(MemDisk::new(), TEST_FILE_PAGES, &cache, 2, 0);
+        let pinned = read_pages(&mut reader, &cache, &written, 2, 3);
+        drop(read_pages(&mut reader, &cache, &written, 10, 5));
+        let before = cache.stats();
+        // Of 30 pages 8 are cached, and 12 get the frames that are left.
+        assert_eq!(reader.fill_free_frames(&written.file, 0..30, 0), 12);
+        assert_eq!(reader.fill_free_frames(&written.file, 0..40, 1), 0);
+        reader.finish();
+        let stats = cache.stats();
+        assert_eq!((stats.evictions, stats.failures, stats.fetched, stats.frames_free), (0, 0, 20, 0));
+        assert_eq!((stats.hits, stats.misses), (before.hits, before.misses));
+        // Pages 0 and 1, 5 to 9, and 15 to 19.
+        assert_eq!(stats.reads - before.reads, 3);
+        assert_pages(&written, &pinned);
+        drop(pinned);
+        assert_pages(&written, &read_pages(&mut reader, &cache, &written, 0, 20));
+        assert_eq!((cache.stats().misses, cache.stats().reads), (before.misses, stats.reads));
+        // The pages can be evicted.
+        assert_pages(&written, &read_pages(&mut reader, &cache, &written, 20, 20));
+        assert_eq!(cache.stats().evictions, 20);
+        close_and_assert_idle(reader, &cache);
+    }
+    let cache = new_cache(600, PolicyKind::S3Fifo);
+    let (_, written, mut reader) = write_and_open(MemDisk::new(), 1000, &cache, 4, 0);
+    let filled =
+        (0..1000).step_by(50).map(|first| reader.fill_free_frames(&written.file, first..first + 50, 0));
+    assert_eq!((filled.sum::<usize>(), cache.stats().frames_free), (600, 0));
+    close_and_assert_idle(reader, &cache);
+}
+
+#[test]
+fn an_error_of_a_read_into_free_frames_is_that_of_its_page_alone() {
+    let cache = new_cache(60, PolicyKind::S3Fifo);
+    let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+    let (disk, written, mut reader) = write_and_open(disk, TEST_FILE_PAGES, &cache, 1, 2);
+    // The read of all pages fails; then only that one, or those of each page too.
+    for (first, repeat, failed) in [(0, Repeat::Once, 0), (10, Repeat::Forever, 5)] {
+        fail_read(&disk, 1, repeat);
+        assert_eq!(reader.fill_free_frames(&written.file, first..first + 5, 0), 5);
+        reader.finish();
+        assert!(disk.injected() > 0);
+        assert_eq!(cache.stats().failures, failed);
+        disk.arm(FaultPlan::none());
+        assert_pages(&written, &read_pages(&mut reader, &cache, &written, first, 5));
+        assert_eq!(cache.stats().misses, failed, "the pages that failed are read again");
+    }
+    disk.inner().corrupt("a", |bytes| bytes[22 * PAGE as usize] ^= 1);
+    assert_eq!(reader.fill_free_frames(&written.file, 20..25, 0), 5);
+    reader.finish();
+    assert_eq!((cache.stats().failures, cache.stats().frames_used()), (6, 14));
+    close_and_assert_idle(reader, &cache);
+}

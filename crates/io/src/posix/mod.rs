@@ -66,6 +66,18 @@ impl PosixDisk {
         let _ = self.created.iter().rev().try_for_each(fs::remove_dir);
     }
 
+    /// Renames `from` to `to` atomically. A file `to` is replaced.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when `from` does not exist; [`ErrorKind::Denied`] when a name is not allowed.
+    pub fn replace(&self, from: &str, to: &str) -> Result<()> {
+        check_name(from)?;
+        check_name(to)?;
+        let directory = &self.directory.handle;
+        let renamed = retry_on_intr(|| rustix::fs::renameat(directory, from, directory, to));
+        renamed.map_err(|error| Error::from_os("rename", from, &error.into()))
+    }
+
     /// Renames a file by a hard link with the new name.
     fn rename_by_link(&self, from: &str, to: &str) -> rustix::io::Result<()> {
         let directory = &self.directory.handle;

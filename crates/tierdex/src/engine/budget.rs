@@ -3,16 +3,16 @@
 
 use super::memory_report::{MemoryReport, MemoryUse};
 use super::part_sizes::{
-    PREVIEW_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES,
-    SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes,
-    result_with_ids_bytes,
+    HOT_PAGE_BYTES, HOT_THREAD_BYTES, PREVIEW_BYTES, PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES,
+    READ_THREAD_BYTES, RETAINED_BYTES, SEARCH_THREAD_BYTES, STACK_BYTES, hits_bytes, ordinary_lists_bytes,
+    ordinary_plan_bytes, output_bytes, result_with_ids_bytes,
 };
 use super::pool::{PoolLimits, PoolSizes, PoolUse};
 use super::resident_sizes::ResidentSizes;
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::{Index, KEPT_PREFIXES_BYTES};
-use tierdex_cache::READ_PAGES_MAX;
-use tierdex_io::{PAGE, ReadQueue};
+use tierdex_cache::{PageCache, READ_PAGES_MAX};
+use tierdex_io::{PAGE, ReadOptions, ReadQueue};
 
 /// Requests of each priority have 1/`REQUESTS_DIVISOR` of the pool, so that with 32 MiB a query of 1,024
 /// terms is accepted, and at least the largest result and `REQUESTS_BYTES_MIN`. Without a budget they have
@@ -144,19 +144,23 @@ impl EngineSettings {
         rows.extend(sizes.rows(&self.metadata_location()));
         let mut add = |what, bytes| rows.push(MemoryUse::new(what, bytes, None));
         add("index of external ids", sizes.id_index);
-        add("cache metadata", self.page_metadata() * (self.cache_bytes(index) / PAGE));
+        let pages = self.cache_bytes(index) / PAGE;
+        add("cache metadata", PageCache::metadata_bytes_max(self.policy) as u64 * pages);
         add("prefixes of recent queries", self.kept_prefixes_bytes(index));
         let threads = self.threads.max(1) as u64;
         let stacks = STACK_BYTES * (self.in_flight() as u64 + 1);
         let thread = SEARCH_THREAD_BYTES + RETAINED_BYTES as u64 + stacks;
         // A caller that evaluates its own request has one stack.
         add("search threads", threads * thread + STACK_BYTES);
-        let reads = self.reads();
-        let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
-        let read_threads = ReadQueue::threads(reads, index.disk()) as u64;
-        let reader =
-            (READ_THREAD_BYTES * read_threads).saturating_add(read.saturating_mul(reads.depth as u64));
-        add("readers and reads in flight", (threads + 1).saturating_mul(reader));
+        let reader = |reads: ReadOptions| {
+            let read = READ_STATE_BYTES + READ_CELL_BYTES * READ_PAGES_MAX as u64;
+            let read_threads = ReadQueue::threads(reads, index.disk()) as u64;
+            (READ_THREAD_BYTES * read_threads).saturating_add(read.saturating_mul(reads.depth as u64))
+        };
+        add("readers and reads in flight", (threads + 1).saturating_mul(reader(self.reads())));
+        if self.hot_pages.is_some() {
+            add("hot pages", HOT_PAGE_BYTES * pages + HOT_THREAD_BYTES + reader(self.hot_reads()));
+        }
         rows
     }
 }

@@ -75,6 +75,7 @@ impl EngineOptions {
             previews: self.previews,
             meta_tier: MetaTier::Dram,
             dram: self.dram,
+            hot_pages: self.hot_pages.clone(),
             growth: self.growth.unwrap_or_else(|| self.default_growth(index)),
         }
     }

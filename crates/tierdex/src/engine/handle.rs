@@ -6,9 +6,10 @@ use super::request::{Hits, SearchRequest};
 use super::snapshot::{ResidentMemory, Snapshot, load_metadata};
 use super::ticket::{CLOSED, Ticket};
 use super::{
-    current::Current, memory_report::MemoryReport, metrics::EngineMetrics, options::EngineOptions,
-    priority::Priority, queue::RequestQueue, queued_request::QueuedRequest, readers::page_readers,
-    settings::EngineSettings, shared::EngineShared, worker::SearchThread,
+    current::Current, hot_pages::HotPages, hot_pages::HotPagesThread, memory_report::MemoryReport,
+    metrics::EngineMetrics, options::EngineOptions, priority::Priority, queue::RequestQueue,
+    queued_request::QueuedRequest, readers::PageReaders, readers::page_readers, settings::EngineSettings,
+    shared::EngineShared, worker::SearchThread,
 };
 use crate::{Error, Result, index::Index};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +47,7 @@ const AHEAD: usize = 8;
 #[derive(Clone)]
 pub struct Engine(Arc<EngineOwner>);
 
-/// Joins the search threads when the last handle is dropped.
+/// Joins the threads when the last handle is dropped.
 struct EngineOwner {
     shared: Arc<EngineShared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -66,7 +67,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Usage`] when the memory budget is too small: the message says how many bytes are needed;
-    /// [`Error::Storage`] when memory or threads cannot be had or files cannot be read.
+    /// [`Error::Storage`] when memory or threads cannot be had, files cannot be read, or the file of
+    /// [`EngineOptions::hot_pages`] cannot be written.
     pub fn new(index: &Index, options: &EngineOptions) -> Result<Engine> {
         let settings = options.resolve(index);
         let report = settings.memory_report(index);
@@ -74,8 +76,8 @@ impl Engine {
         if settings.dram.is_some() {
             share_heap();
         }
-        let (cache, mut readers, read_method) = page_readers(index, &settings)?;
-        let caller = readers.pop().expect("a reader for callers");
+        let hot_pages = settings.hot_pages.as_deref().map(HotPages::new).transpose()?;
+        let PageReaders { cache, search, caller, hot, method } = page_readers(index, &settings)?;
         let resized = cache.clone();
         let resize = move |bytes| resized.resize((bytes / PAGE) as usize) as u64 * PAGE;
         let pool = MemoryPool::new(settings.pool_sizes(index), Box::new(resize));
@@ -93,20 +95,23 @@ impl Engine {
             hits_max: settings.dram.map(|_| settings.hits_max),
             settings,
             report,
-            read_method,
+            read_method: method,
+            hot_pages,
         });
         let owner = EngineOwner { shared, threads: Mutex::default() };
-        for (number, reader) in readers.into_iter().enumerate() {
-            let shared = owner.shared.clone();
-            let thread = std::thread::Builder::new().name(format!("search {number}"));
-            let run = move || {
+        for (number, reader) in search.into_iter().enumerate() {
+            owner.spawn(format!("search {number}"), move |shared| {
                 // If this thread panics, queued requests fail instead of waiting for ever.
-                let _close = CloseOnDrop(&shared);
-                SearchThread::new(&shared, reader, number == 0).run();
-            };
-            let thread = thread.spawn(run);
-            let thread = thread.map_err(|error| tierdex_io::Error::from_os("start", "a thread", &error))?;
-            owner.threads().push(thread);
+                let _close = CloseOnDrop(shared);
+                SearchThread::new(shared, reader, number == 0).run();
+            })?;
+        }
+        if let Some(reader) = hot {
+            owner.spawn("hot pages".to_string(), move |shared| {
+                if let Some(hot) = &shared.hot_pages {
+                    HotPagesThread::new(shared, hot).run(reader);
+                }
+            })?;
         }
         Ok(Engine(Arc::new(owner)))
     }
@@ -331,12 +336,27 @@ impl Engine {
         self.shared().read_method.measured
     }
 
+    /// Why the file of [`EngineOptions::hot_pages`], or the rest of it, was not used. `None` if there is no
+    /// file, and while its pages are read.
+    pub fn hot_pages_error(&self) -> Option<&Error> {
+        self.shared().hot_pages.as_ref()?.warmed.get()?.as_ref().err()
+    }
+
     fn shared(&self) -> &EngineShared {
         &self.0.shared
     }
 }
 
 impl EngineOwner {
+    /// Starts a thread.
+    fn spawn(&self, name: String, run: impl FnOnce(&EngineShared) + Send + 'static) -> Result<()> {
+        let shared = self.shared.clone();
+        let spawned = std::thread::Builder::new().name(name).spawn(move || run(&shared));
+        let thread = spawned.map_err(|error| tierdex_io::Error::from_os("start", "a thread", &error))?;
+        self.threads().push(thread);
+        Ok(())
+    }
+
     fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -416,10 +436,11 @@ impl EngineShared {
         })
     }
 
-    /// Closes the queue, and wakes those that wait for memory.
+    /// Closes the queue, wakes those that wait for memory, and ends the thread of hot pages.
     fn close(&self) {
         self.queue.close();
         self.pool.wake();
+        self.hot_pages.iter().for_each(HotPages::close);
     }
 }
 

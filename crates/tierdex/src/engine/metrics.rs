@@ -38,11 +38,17 @@ pub struct EngineMetrics {
     pub bytes_read: u64,
     /// Number of times that a search thread waited for a read.
     pub waits: u64,
+    /// Pages among them that were hot before the start
+    /// ([`EngineOptions::hot_pages`](super::EngineOptions::hot_pages)).
+    pub pages_warmed: u64,
+    /// Whether there may be more of these pages to read.
+    pub is_warming: bool,
 }
 
 impl EngineShared {
     pub(super) fn metrics(&self) -> EngineMetrics {
         let (pool, cache) = (self.pool.bytes(), self.cache.counts());
+        let hot = self.hot_pages.as_ref();
         let fixed = cache.frames * PAGE;
         let is_elastic = self.cache.cells().region().is_elastic();
         let of_cache = |elastic: u64| if is_elastic { elastic } else { fixed };
@@ -68,6 +74,8 @@ impl EngineShared {
             reads: cache.reads,
             bytes_read: cache.bytes_read,
             waits: cache.waits,
+            pages_warmed: hot.map_or(0, |hot| hot.pages_warmed.load(Ordering::Relaxed)),
+            is_warming: hot.is_some_and(|hot| hot.warmed.get().is_none()),
         }
     }
 }

@@ -13,6 +13,8 @@
 //!    when it next waits for a page, or after a few blocks or windows of documents.
 //! 4. [`Engine::refresh`] opens the newest commit. Segments of both commits are shared and stay cached; the
 //!    resident metadata of new segments counts towards the memory budget (`snapshot`).
+//! 5. With [`EngineOptions::hot_pages`] a thread reads the pages that were hot before a restart, and writes
+//!    which are hot now (`hot_pages`).
 //!
 //! No deadlock: an evaluation waits only for reads, which end, and for memory reserved by evaluations that
 //! do not wait for memory (`pool`): each reserves all that it needs before it starts, and memory that only a
@@ -26,6 +28,7 @@ mod caller_reader;
 mod choose;
 mod current;
 mod handle;
+mod hot_pages;
 mod inspect;
 mod latency;
 mod memory_report;

@@ -2,6 +2,7 @@
 
 use super::meta_tier::MetaTier;
 use crate::limits::DOCUMENTS_MAX;
+use std::path::PathBuf;
 use tierdex_cache::{PolicyKind, ReadCosts};
 use tierdex_io::{ReadKind, RegionKind, Size};
 
@@ -39,6 +40,7 @@ pub struct EngineOptions {
     pub(super) read_costs: Option<ReadCosts>,
     pub(super) meta_tier: Option<MetaTier>,
     pub(super) previews: bool,
+    pub(super) hot_pages: Option<PathBuf>,
 }
 
 impl Default for EngineOptions {
@@ -56,6 +58,7 @@ impl Default for EngineOptions {
             read_costs: None,
             meta_tier: None,
             previews: true,
+            hot_pages: None,
         }
     }
 }
@@ -176,6 +179,35 @@ impl EngineOptions {
     #[must_use]
     pub fn meta_tier(mut self, tier: MetaTier) -> EngineOptions {
         self.meta_tier = Some(tier);
+        self
+    }
+
+    /// Sets a file in which the engine keeps which pages are in its cache, so that the cache is warm soon
+    /// after a restart. It is written each minute and when the engine is closed, under another name first.
+    /// After a start its pages are read in the background into free memory of the cache, the hottest first,
+    /// while no interactive request is evaluated. A file that is missing, damaged, or of another index
+    /// changes nothing. Its name has ASCII letters, digits and `.`, `_`, `-`. Any other file of this name is
+    /// replaced. Starting fails if the file cannot be written.
+    ///
+    /// ```
+    /// use tierdex::{Engine, EngineOptions, Query, SearchRequest};
+    /// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+    /// # let temporary = tempfile::tempdir().unwrap();
+    /// # let (dir, hot) = (temporary.path().join("index"), temporary.path().join("index.hot"));
+    /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+    /// # writer.add("1", "Disks", "A solid state disk.")?;
+    /// # writer.commit(Merge::Keep)?;
+    ///
+    /// let options = EngineOptions::new().dram(30_000_000).hot_pages(&hot);
+    /// let engine = Engine::open(&dir, &options)?;
+    /// engine.search(SearchRequest::new(Query::parse("disk", engine.snapshot().schema())?))?;
+    /// drop(engine);
+    /// assert!(hot.exists());
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    #[must_use]
+    pub fn hot_pages(mut self, file: impl Into<PathBuf>) -> EngineOptions {
+        self.hot_pages = Some(file.into());
         self
     }
 

@@ -42,6 +42,12 @@ pub const READ_STATE_BYTES: u64 = 256;
 /// State of each cell that it fills.
 pub const READ_CELL_BYTES: u64 = 48;
 
+/// An entry of the list of hot pages while it is written.
+pub(super) const HOT_PAGE_BYTES: u64 = 8;
+
+/// The thread of hot pages, and its buffers: of the list that it checks, decodes or writes.
+pub(super) const HOT_THREAD_BYTES: u64 = 640 << 10;
+
 /// Terms of an ordinary query, which any accepted budget has memory for.
 const ORDINARY_TERMS: usize = 32;
 

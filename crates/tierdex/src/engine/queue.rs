@@ -210,6 +210,11 @@ impl RequestQueue {
         &self.counters[priority as usize]
     }
 
+    /// Number of requests of both priorities that were answered.
+    pub(super) fn answered(&self) -> u64 {
+        self.counters.iter().map(RequestCounters::answered).sum()
+    }
+
     /// Answers requests that were cancelled, or whose deadline passed, in the queue: at most once a
     /// millisecond, and in at most a hundredth of the time of a thread.
     pub(super) fn expire(&self) {

@@ -16,11 +16,20 @@ pub(super) struct ReadMethod {
     pub(super) measured: Option<ReadCosts>,
 }
 
-/// The cache of pages, and readers: one for callers, and one for each search thread.
-pub(super) fn page_readers(
-    index: &Index,
-    settings: &EngineSettings,
-) -> Result<(Arc<PageCache>, Vec<PageReader>, ReadMethod)> {
+/// The cache of pages, and its readers.
+pub(super) struct PageReaders {
+    pub(super) cache: Arc<PageCache>,
+    /// A reader for each search thread.
+    pub(super) search: Vec<PageReader>,
+    /// The reader of callers that evaluate their own requests.
+    pub(super) caller: PageReader,
+    /// The reader of hot pages.
+    pub(super) hot: Option<PageReader>,
+    pub(super) method: ReadMethod,
+}
+
+/// Allocates the cache of pages, and opens its readers.
+pub(super) fn page_readers(index: &Index, settings: &EngineSettings) -> Result<PageReaders> {
     let bytes = settings.cache_bytes(index);
     if bytes < CACHE_BYTES_MIN {
         return Err(Error::Usage(format!(
@@ -34,23 +43,25 @@ pub(super) fn page_readers(
     // Memory that is registered with the kernel cannot be given back. Direct reads of 4 KiB at depth 32 were
     // as fast without: 88,000 and 87,000 a second.
     let registered = if is_elastic { &[] } else { std::slice::from_ref(&cells) };
-    let engine = || ReadQueue::new(settings.reads(), index.disk(), registered);
-    let mut engines = (0..=settings.threads).map(|_| engine()).collect::<std::result::Result<Vec<_>, _>>()?;
+    let queue = || ReadQueue::new(settings.reads(), index.disk(), registered);
+    let mut caller = queue()?;
+    let search = (0..settings.threads).map(|_| queue()).collect::<std::result::Result<Vec<_>, _>>()?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings_file().file()).max_by_key(|file| file.len());
-    let measured = match (settings.read_costs, engines.first_mut(), longest) {
-        (None, Some(engine), Some(file)) => ReadCosts::measure(engine, &cells, file),
+    let measured = match (settings.read_costs, longest) {
+        (None, Some(file)) => ReadCosts::measure(&mut caller, &cells, file),
         _ => None,
     };
     let costs = settings.read_costs.or(measured).unwrap_or_default();
-    let read_method = ReadMethod {
-        name: engines
-            .first()
-            .map_or_else(String::new, |engine| format!("{}, reads cost {costs} ns", engine.description())),
-        fallback: engines.first().and_then(|engine| engine.fallback()).map(str::to_string),
+    let method = ReadMethod {
+        name: format!("{}, reads cost {costs} ns", caller.description()),
+        fallback: caller.fallback().map(str::to_string),
         measured,
     };
+    let hot = settings.hot_pages.as_ref();
+    let hot = hot.map(|_| ReadQueue::new(settings.hot_reads(), index.disk(), &[])).transpose()?;
     let cache = PageCache::new(cells, settings.policy)?;
-    let readers = engines.into_iter().map(|engine| PageReader::new(cache.clone(), engine, costs)).collect();
-    Ok((cache, readers, read_method))
+    let reader = |queue| PageReader::new(cache.clone(), queue, costs);
+    let (caller, hot) = (reader(caller), hot.map(reader));
+    Ok(PageReaders { search: search.into_iter().map(reader).collect(), caller, cache, hot, method })
 }

@@ -46,6 +46,11 @@ impl RequestCounters {
         self.latencies.add(took);
     }
 
+    /// Number of requests that were answered.
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
     /// Counts a request that leaves the queue without an evaluation.
     pub(super) fn add_expired(&self, is_cancelled: bool) {
         let counter = if is_cancelled { &self.cancelled } else { &self.expired };

@@ -2,8 +2,9 @@
 //! depends on the index and the machine.
 
 use super::meta_tier::{MetaTier, MetadataLocation};
+use super::part_sizes::HOT_PAGE_BYTES;
 use crate::index::Index;
-use std::fmt;
+use std::{fmt, path::PathBuf};
 use tierdex_cache::{PageCache, PolicyKind, ReadCosts};
 use tierdex_io::{PAGE, ReadKind, ReadOptions, RegionKind, Size};
 
@@ -12,6 +13,9 @@ pub(super) const CACHE_BYTES_MIN: u64 = 2 * PAGE;
 
 /// Concurrent evaluations of a thread, at most.
 const IN_FLIGHT_MAX: usize = 8;
+
+/// Reads of hot pages in flight: few, as queries read at the same time.
+const HOT_READ_DEPTH: usize = 4;
 
 /// Concrete values of all options.
 #[derive(Clone, Debug)]
@@ -45,6 +49,8 @@ pub struct EngineSettings {
     /// Bytes of the budget for the resident metadata of segments of later commits, beyond what closed
     /// segments released.
     pub growth: u64,
+    /// The file of hot pages.
+    pub hot_pages: Option<PathBuf>,
 }
 
 impl EngineSettings {
@@ -59,7 +65,8 @@ impl EngineSettings {
 
     /// Bytes of DRAM outside the region for each page of the cache, at most.
     pub(super) fn page_metadata(&self) -> u64 {
-        PageCache::metadata_bytes_max(self.policy) as u64
+        let hot_page = if self.hot_pages.is_some() { HOT_PAGE_BYTES } else { 0 };
+        PageCache::metadata_bytes_max(self.policy) as u64 + hot_page
     }
 
     /// Location of dictionaries, skip data and norms.
@@ -76,6 +83,11 @@ impl EngineSettings {
     pub(super) fn reads(&self) -> ReadOptions {
         let depth = self.read_depth.div_ceil(self.threads.max(1));
         ReadOptions { kind: self.read_method, depth, direct: !self.on_demand }
+    }
+
+    /// Interface and depth of the reads of hot pages.
+    pub(super) fn hot_reads(&self) -> ReadOptions {
+        ReadOptions { depth: HOT_READ_DEPTH, ..self.reads() }
     }
 
     /// Concurrent evaluations of a thread, at most.

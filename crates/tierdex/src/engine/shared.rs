@@ -1,8 +1,8 @@
-//! The state of an engine that callers and search threads share.
+//! The state of an engine that callers and its threads share.
 
 use super::{
-    current::Current, memory_report::MemoryReport, pool::MemoryPool, queue::RequestQueue,
-    readers::ReadMethod, settings::EngineSettings, snapshot::Snapshot,
+    current::Current, hot_pages::HotPages, memory_report::MemoryReport, pool::MemoryPool,
+    queue::RequestQueue, readers::ReadMethod, settings::EngineSettings, snapshot::Snapshot,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,6 +22,7 @@ pub(super) struct EngineShared {
     pub(super) settings: EngineSettings,
     pub(super) report: MemoryReport,
     pub(super) read_method: ReadMethod,
+    pub(super) hot_pages: Option<HotPages>,
 }
 
 impl EngineShared {

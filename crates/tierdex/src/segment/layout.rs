@@ -25,6 +25,8 @@ pub enum FileKind {
     Ids = 7,
     /// Titles and texts.
     Stored = 8,
+    /// The hot pages of an engine, in a file that is not a part of the index.
+    HotPages = 9,
 }
 
 impl FileKind {
@@ -43,10 +45,11 @@ impl FileKind {
             FileKind::Norms => "norms",
             FileKind::Ids => "ids",
             FileKind::Stored => "stored",
+            FileKind::HotPages => "hot-pages",
         }
     }
 
-    /// All kinds of files of a segment: all but the manifest.
+    /// All kinds of files of a segment: all but the manifest and hot pages.
     pub fn of_segment() -> impl Iterator<Item = FileKind> {
         FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored])
     }

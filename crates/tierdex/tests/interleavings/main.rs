@@ -12,10 +12,6 @@ mod error {
     pub use tierdex::{Error, Result};
 }
 
-mod stats {
-    pub use tierdex::internal::cache::CacheStats;
-}
-
 mod hash {
     /// A replacement of the hash function of the cache.
     pub fn mix_bits(number: u64) -> u64 {
@@ -29,6 +25,8 @@ mod page_cache;
 mod page_table;
 #[path = "../../../cache/src/policy/mod.rs"]
 mod policy;
+#[path = "../../../cache/src/stats.rs"]
+mod stats;
 
 mod engine {
     pub mod request {
@@ -55,7 +53,8 @@ mod engine {
 }
 
 use loom::thread;
-use page_cache::{PageCache, PageKey, PageLookup};
+use page_cache::{PageCache, PageLookup};
+use page_table::PageKey;
 use policy::PolicyKind;
 use std::sync::Arc;
 use tierdex_io::{Cells, Error, ErrorKind, PAGE, Region, RegionKind};
@@ -135,6 +134,31 @@ fn a_frame_that_is_read_is_not_evicted() {
         assert!(found.iter().any(Option::is_some));
         assert!(found.into_iter().flatten().all(|found| found == (true, Ok(7))));
     });
+}
+
+#[test]
+fn a_free_frame_is_filled_beside_a_thread_that_reads() {
+    // The same page, or another one in the only frame.
+    for (frames, key) in [(1, PageKey::new(1, 0)), (1, PageKey::new(1, 1)), (2, PageKey::new(1, 1))] {
+        loom::model(move || {
+            let cache = new_cache(frames);
+            let other = {
+                let cache = cache.clone();
+                thread::spawn(move || read_page(&cache, key, false))
+            };
+            let mut filled = None;
+            cache.take_free_frames(1, 0..1, 0, |_, frame| filled = Some(frame));
+            if let Some(frame) = filled {
+                // No other thread has the cell, though the frame is not pinned.
+                cache.cells().write(frame as usize).unwrap()[0] = 7;
+                cache.complete_pages([(frame, Ok(()))]);
+            }
+            let read = other.join().unwrap();
+            assert!(read.is_some() || filled.is_some());
+            assert!(read.is_none_or(|(_, page)| page == Ok(7)));
+            assert_eq!(cache.stats().loading, 0);
+        });
+    }
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl IdsReader {
     }
 
     /// The file of ids.
-    pub fn file(&self) -> &SealedFile {
+    pub fn file(&self) -> &Arc<SealedFile> {
         &self.file
     }
 

@@ -151,10 +151,18 @@ impl Segment {
         self.files().map(SealedFile::bytes_read).sum()
     }
 
+    /// The open files that are read by a [`BlockSource`], unless they are resident.
+    pub fn paged_files(&self) -> impl Iterator<Item = &Arc<SealedFile>> {
+        let of_fields = self.fields.iter().flat_map(|field| {
+            [field.terms.file(), &field.skips, &field.postings].into_iter().chain(&field.positions)
+        });
+        of_fields.chain([self.ids.file()])
+    }
+
     /// All open files.
     pub fn files(&self) -> impl Iterator<Item = &SealedFile> {
         let fields = self.fields.iter().flat_map(FieldReader::files);
-        fields.chain([self.ids.file()]).chain(self.stored.as_ref().map(StoredReader::file))
+        fields.chain([&**self.ids.file()]).chain(self.stored.as_ref().map(StoredReader::file))
     }
 }
 
@@ -358,7 +366,7 @@ impl FieldReader {
     }
 
     fn files(&self) -> impl Iterator<Item = &SealedFile> {
-        let files = [self.terms.file(), &*self.skips, &self.postings].into_iter();
+        let files = [&**self.terms.file(), &self.skips, &self.postings].into_iter();
         files.chain(self.positions.as_deref()).chain([&self.norms_file])
     }
 }

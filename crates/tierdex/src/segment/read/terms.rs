@@ -192,7 +192,7 @@ impl TermsReader {
     }
 
     /// The file `terms`.
-    pub fn file(&self) -> &SealedFile {
+    pub fn file(&self) -> &Arc<SealedFile> {
         &self.file
     }
 
