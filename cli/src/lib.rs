@@ -20,6 +20,7 @@ mod problem_file;
 pub mod progress;
 mod query_file;
 mod read_costs;
+mod query_source;
 mod run_file;
 mod run_ids;
 pub mod size;
