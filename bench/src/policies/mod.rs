@@ -11,12 +11,11 @@
 //!    table: a query that needs a page again after it released it makes another request.
 
 mod belady;
-mod recorder;
 mod workload;
 
 use crate::{Error, Random, Result, Table, query_lines, status};
 use clap::Args;
-use recorder::{RequestRecorder, Requests};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{collections::HashSet, io::Write, path::PathBuf, time::Instant};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
 use tierdex::io::{PAGE, RegionKind, Size};
@@ -154,8 +153,8 @@ struct DrawnWorkload<'a> {
 }
 
 impl PolicyRun<'_> {
-    /// Answers the queries with a cache of `pages` pages, and measures hits and times. Passes the hashes of
-    /// all requested pages to `see`.
+    /// Answers the queries with a cache of `pages` pages, and measures hits and times. Passes the numbers
+    /// of all requested pages to `see`.
     fn measure(
         self,
         drawn: DrawnWorkload<'_>,
@@ -174,8 +173,10 @@ impl PolicyRun<'_> {
             .hits_max(flags.k);
         let engine = Engine::new(index, &options)?;
         let cache = engine.page_cache();
-        let recorded = Requests::default();
-        cache.wrap_policies(|policy| Box::new(RequestRecorder::new(policy, &recorded)));
+        let recorded = Arc::new(Mutex::new(Vec::new()));
+        let requests = recorded.clone();
+        let lock = |requests: &Mutex<Vec<u64>>| requests.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.observe_requests(move |page| lock(&requests).push(page));
         // The workload is the pages of lists: external ids are not read.
         let request =
             |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.matches).ids(false);
@@ -193,12 +194,12 @@ impl PolicyRun<'_> {
         };
         let (warming, measured) = drawn.queries.split_at(drawn.warm);
         pass(warming)?;
-        let mut requests = recorded.take();
+        let mut requests = std::mem::take(&mut *lock(&recorded));
         let warm_requests = requests.len();
         let (before, start) = (cache.stats(), Instant::now());
         pass(measured)?;
         let (after, seconds) = (cache.stats(), start.elapsed().as_secs_f64());
-        requests.extend(recorded.take());
+        requests.extend(std::mem::take(&mut *lock(&recorded)));
         // A lookup for which all frames are pinned gives the policy no page.
         let lookups = (after.hits + after.misses) - after.no_frame;
         if requests.len() as u64 != lookups {

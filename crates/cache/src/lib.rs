@@ -9,12 +9,14 @@
 //! | to pin pages, and to read those that are missing | [`PageReader`], [`Pin`] |
 //! | what reads of a device cost, and which are joined | [`ReadCosts`], [`PlannedReads`] |
 //! | counters | [`CacheStats`] |
+//! | the misses that caches of other sizes would have | [`GhostCaches`] |
 //! | to compare eviction policies | [`Policy`], [`Lru`] |
 //!
 //! This crate does not interpret the content of pages. It makes no system call except to wait.
 
 #![forbid(unsafe_code)]
 
+mod ghost;
 mod hash;
 mod page_cache;
 mod page_reader;
@@ -24,6 +26,7 @@ mod read_costs;
 mod stats;
 mod sync;
 
+pub use ghost::{GhostCaches, GhostCounts, GhostMisses};
 pub use page_cache::{PageCache, Pin};
 pub use page_reader::PageReader;
 pub use policy::{HEAT_CLASSES, Lru, Policy, PolicyKind};

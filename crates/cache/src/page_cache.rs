@@ -17,7 +17,7 @@
 //!    memory is given back to the system until the cache grows again.
 
 use crate::page_table::{GROUP_PAGES, NO_PAGE, PageKey, PageTable};
-use crate::policy::{Policy, PolicyKind};
+use crate::policy::{ObservedPolicy, Policy, PolicyKind, RequestObserver};
 use crate::stats::{CacheStats, Counters};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence};
 use std::ops::Range;
@@ -105,7 +105,7 @@ impl PageCache {
         }
         let frames =
             u32::try_from(cells.len()).map_err(|_| denied("it has 2^32 pages or more".to_owned()))?;
-        let shards = (cells.len() / SHARD_FRAMES_MIN).clamp(1, SHARDS_MAX);
+        let shards = shards_of_frames(cells.len());
         let shards: Box<[_]> =
             (0..shards).map(|shard| Shard::new(cells.len(), shard, shards, policy)).collect();
         let state = |_| FrameState { pins: AtomicU32::new(0), state: AtomicU32::new(STATE_LOADING) };
@@ -201,13 +201,14 @@ impl PageCache {
         stats
     }
 
-    /// Replaces the eviction policy of each shard by `wrap` of it, for example by a policy that also records
-    /// its calls: one insertion for each page that gets a frame, one touch for each hit.
-    pub fn wrap_policies(&self, wrap: impl Fn(Box<dyn Policy>) -> Box<dyn Policy>) {
+    /// From now on calls `observe` with each page that gets a frame or is found, in their order, as numbers:
+    /// those of adjacent pages are adjacent. The cache must be empty.
+    pub fn observe_requests(&self, observe: impl Fn(u64) + Send + Sync + 'static) {
+        let observe: Arc<RequestObserver> = Arc::new(observe);
         for shard in &self.shards {
             let policy = &mut lock(shard).policy;
             let own = std::mem::replace(policy, PolicyKind::Lru.policy(0));
-            *policy = wrap(own);
+            *policy = Box::new(ObservedPolicy::new(own, observe.clone()));
         }
     }
 
@@ -356,7 +357,7 @@ impl PageCache {
             let global = self.frame_number(number, frame);
             self.states[global as usize].state.store(STATE_LOADING, Ordering::Relaxed);
             shard.add_page(key, frame);
-            shard.policy.restore(frame, key.hash(), 1, class);
+            shard.policy.restore(frame, key.id(), 1, class);
             self.counters.unrequested.fetch_add(1, Ordering::Relaxed);
             taken(key.page, global);
         }
@@ -472,8 +473,7 @@ impl PageCache {
     }
 
     fn shard_of(&self, key: PageKey) -> usize {
-        // Bits of the hash that the page table of the shard does not use.
-        (key.group_hash() as u32 as usize * self.shards.len()) >> 32
+        shard_of_hash(key.group_hash(), self.shards.len())
     }
 
     /// Converts the number of a frame within its shard to its number in the cache.
@@ -526,7 +526,7 @@ impl Shard {
     /// Adds a page with its frame to the page table and to the eviction policy.
     fn insert_page(&mut self, key: PageKey, frame: u32) {
         self.add_page(key, frame);
-        self.policy.insert(frame, key.hash(), 1);
+        self.policy.insert(frame, key.id(), 1);
     }
 
     /// Adds a page with its frame to the page table.
@@ -582,6 +582,16 @@ impl Drop for Pin<'_> {
     fn drop(&mut self) {
         self.cache.states[self.frame as usize].pins.fetch_sub(1, Ordering::Release);
     }
+}
+
+/// Number of shards of a cache with this number of frames.
+pub(crate) fn shards_of_frames(frames: usize) -> usize {
+    (frames / SHARD_FRAMES_MIN).clamp(1, SHARDS_MAX)
+}
+
+/// The shard of a page by the hash of its group: the lower half, which the page table does not use.
+pub(crate) fn shard_of_hash(hash: u64, shards: usize) -> usize {
+    (hash as u32 as usize * shards) >> 32
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

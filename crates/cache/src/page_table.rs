@@ -24,19 +24,25 @@ impl PageKey {
         PageKey { file, page }
     }
 
-    /// The hash of the group of the page.
-    pub(crate) fn group_hash(self) -> u64 {
-        mix_bits(mix_bits(self.file) ^ (self.page / GROUP_PAGES))
+    /// The page as one number, for the eviction policy. Pages of a file are numbered in their order; those of
+    /// a group differ in the lowest bits.
+    pub(crate) fn id(self) -> u64 {
+        let first = mix_bits(self.file) / GROUP_PAGES * GROUP_PAGES;
+        first.wrapping_add(self.page)
     }
 
-    /// The hash of the page, for the eviction policy.
-    pub(crate) fn hash(self) -> u64 {
-        mix_bits(self.group_hash() ^ self.page)
+    pub(crate) fn group_hash(self) -> u64 {
+        group_hash(self.id())
     }
 
     pub(crate) fn tag(self) -> u32 {
         PageTable::tag(self.group_hash(), self.page)
     }
+}
+
+/// The hash of the group of a page, given by [`PageKey::id`].
+pub(crate) fn group_hash(id: u64) -> u64 {
+    mix_bits(id / GROUP_PAGES)
 }
 
 /// The key of a frame without a page.

@@ -1,6 +1,6 @@
 //! The interface of an eviction policy.
 //!
-//! An entry has a number below the capacity of the policy, the hash of its key and a size in cells. The
+//! An entry has a number below the capacity of the policy, its key as a number, and a size in cells. The
 //! policy knows neither the bytes nor the pins of entries: the caller of [`Policy::victim`] tells it which
 //! entries can be evicted. A policy allocates memory only on creation. A hit takes constant time.
 
@@ -9,12 +9,12 @@ pub const HEAT_CLASSES: usize = 4;
 
 /// An eviction policy: decides which entry leaves the cache next. Entries are numbered from 0.
 pub trait Policy: Send {
-    /// Adds an entry. `hash` is that of its key, `cells` its size.
-    fn insert(&mut self, entry: u32, hash: u64, cells: u32);
+    /// Adds an entry. `key` is a number of the cached object, such as a page; `cells` is its size.
+    fn insert(&mut self, entry: u32, key: u64, cells: u32);
 
     /// Adds an entry that was of this class ([`Policy::visit`]) in a cache before. Entries are added in the
     /// order of their classes.
-    fn restore(&mut self, entry: u32, hash: u64, cells: u32, class: usize);
+    fn restore(&mut self, entry: u32, key: u64, cells: u32, class: usize);
 
     /// Records that an entry was used.
     fn touch(&mut self, entry: u32);

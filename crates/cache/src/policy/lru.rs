@@ -31,7 +31,7 @@ impl Policy for Lru {
     }
 
     /// Adds the entry as the least recently used one.
-    fn restore(&mut self, entry: u32, _hash: u64, _segments: u32, _class: usize) {
+    fn restore(&mut self, entry: u32, _key: u64, _cells: u32, _class: usize) {
         self.neighbours.push_back(&mut self.list, entry);
     }
 

@@ -3,6 +3,7 @@
 mod entry_list;
 mod eviction;
 mod lru;
+mod observed;
 mod s3_fifo;
 mod sieve;
 
@@ -13,6 +14,7 @@ use tierdex_io::{Error, ErrorKind};
 
 pub use eviction::{HEAT_CLASSES, Policy};
 pub use lru::Lru;
+pub(crate) use observed::{ObservedPolicy, RequestObserver};
 
 /// A policy by its name on the command line: `lru`, `s3-fifo` or `sieve`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,6 +22,7 @@
 
 use super::entry_list::{EntryList, Neighbours};
 use super::eviction::Policy;
+use crate::hash::mix_bits;
 
 /// Maximum of the counter of uses of an entry.
 const USES_MAX: u8 = 3;
@@ -139,8 +140,8 @@ impl S3Fifo {
 }
 
 impl Policy for S3Fifo {
-    fn insert(&mut self, entry: u32, hash: u64, cells: u32) {
-        let hash = (hash >> 32) as u32;
+    fn insert(&mut self, entry: u32, key: u64, cells: u32) {
+        let hash = (mix_bits(key) >> 32) as u32;
         self.now = self.now.wrapping_add(1);
         let in_main = self.enters_main(hash);
         self.entries[entry as usize] = S3Entry { hash, cells, last: self.now, uses: 0, in_main };
@@ -149,8 +150,8 @@ impl Policy for S3Fifo {
     }
 
     /// Rule 5 chooses the queue, as the size of the cache may be another.
-    fn restore(&mut self, entry: u32, hash: u64, cells: u32, class: usize) {
-        self.insert(entry, hash, cells);
+    fn restore(&mut self, entry: u32, key: u64, cells: u32, class: usize) {
+        self.insert(entry, key, cells);
         self.entries[entry as usize].uses = 2_u8.saturating_sub(class as u8);
     }
 
@@ -245,7 +246,7 @@ mod tests {
             };
             frames.insert(page, frame);
             pages[frame as usize] = page;
-            policy.insert(frame, crate::hash::mix_bits(page), 1);
+            policy.insert(frame, page, 1);
         }
         hits
     }

@@ -39,8 +39,8 @@ impl Policy for Sieve {
         self.entries += 1;
     }
 
-    fn restore(&mut self, entry: u32, hash: u64, segments: u32, class: usize) {
-        self.insert(entry, hash, segments);
+    fn restore(&mut self, entry: u32, key: u64, cells: u32, class: usize) {
+        self.insert(entry, key, cells);
         self.used[entry as usize] = class == 0;
     }
 

@@ -4,8 +4,9 @@
 mod files;
 
 use files::{TestFile, fail_read, new_read_queue, tested_read_kinds, with_watchdog, write_test_file};
-use std::{sync::Arc, thread};
-use tierdex_cache::{PageCache, PageReader, Pin, PolicyKind, ReadCosts};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use tierdex_cache::{GhostCaches, PageCache, PageReader, Pin, PolicyKind, ReadCosts};
 use tierdex_io::{Cells, Disk, ErrorKind, FaultDisk, FaultPlan, MemDisk, PAGE, Region, RegionKind, Repeat};
 
 const TEST_FILE_PAGES: usize = 40;
@@ -454,4 +455,44 @@ fn an_error_of_a_read_into_free_frames_is_that_of_its_page_alone() {
     reader.finish();
     assert_eq!((cache.stats().failures, cache.stats().frames_used()), (6, 14));
     close_and_assert_idle(reader, &cache);
+}
+
+/// Requests pages of the file one at a time, in runs that often repeat. Returns the number of misses.
+fn request_repeated_runs(cache: &Arc<PageCache>, disk: &MemDisk, written: &TestFile, pages: u64) -> u64 {
+    let queue = new_read_queue(disk, tested_read_kinds()[0], 2);
+    let mut reader = PageReader::new(cache.clone(), queue, ReadCosts::of_gap(0));
+    let mut random = 1u64;
+    for _ in 0..2000 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let popular = if random >> 60 < 10 { pages / 8 } else { pages };
+        let first = (random >> 33) % popular;
+        for page in first..pages.min(first + 1 + (random >> 20) % 12) {
+            assert_page(written, page, &read_pages(&mut reader, cache, written, page, 1)[0].1);
+        }
+    }
+    cache.counts().misses
+}
+
+#[test]
+fn ghost_caches_have_the_misses_of_caches_of_their_size() {
+    // From 512 frames on a cache has several shards.
+    let (pages, frames) = (2000, [1, 16, 100, 511, 700, 1100, 2500]);
+    let disk = MemDisk::new();
+    let written = write_test_file(&disk, "a", pages as usize);
+    for policy in PolicyKind::ALL {
+        let misses = |cache| request_repeated_runs(&cache, &disk, &written, pages);
+        let observed = new_cache(800, policy);
+        let ghosts = GhostCaches::new(&frames, policy, ReadCosts::of_gap(0), 1 << 30);
+        let ghosts = Arc::new(Mutex::new(ghosts));
+        let requested = ghosts.clone();
+        observed.observe_requests(move |page| requested.lock().unwrap().request(page));
+        misses(observed.clone());
+        let counts = ghosts.lock().unwrap().counts();
+        let stats = observed.stats();
+        assert_eq!(counts.requests, stats.hits + stats.misses);
+        let real = frames.map(|frames| misses(new_cache(frames, policy)) as f64);
+        assert!(real.is_sorted_by(|small, large| small > large), "{policy}: {real:?}");
+        let misses: Vec<f64> = counts.sizes.iter().map(|size| size.misses).collect();
+        assert_eq!(misses, real, "{policy}");
+    }
 }
