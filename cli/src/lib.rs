@@ -7,6 +7,7 @@ pub mod cmd;
 mod columns;
 mod effectiveness;
 pub mod failure;
+mod forecast_plot;
 mod highlight;
 pub mod index_job;
 mod index_size;

@@ -27,6 +27,8 @@ enum Command {
     Explain(cmd::explain::ExplainCommandArguments),
     /// Answer a file of queries and write a TREC run
     Batch(cmd::batch::BatchCommandArguments),
+    /// Forecast speed and latency of caches of several sizes, by a log of queries
+    Advise(cmd::advise::AdviseCommandArguments),
     /// Describe an index: fields, segments and the size of each file kind
     Info(cmd::info::InfoCommandArguments),
     /// Report the memory that searching an index needs, by component
@@ -69,6 +71,7 @@ fn run_command(command: Command) -> Outcome {
         Command::Search(arguments) => (cmd::search::run_search(arguments), Some(&arguments.query.dir)),
         Command::Explain(arguments) => (cmd::explain::run_explain(arguments), Some(&arguments.query.dir)),
         Command::Batch(arguments) => (cmd::batch::run_batch(arguments), Some(&arguments.dir)),
+        Command::Advise(arguments) => (cmd::advise::run_advise(arguments), Some(&arguments.dir)),
         Command::Info(arguments) => (cmd::info::run_info(arguments), Some(&arguments.dir)),
         Command::Stats(arguments) => (cmd::stats::run_stats(arguments), Some(&arguments.dir)),
         Command::Check(arguments) => (cmd::check::run_check(arguments), Some(&arguments.dir)),

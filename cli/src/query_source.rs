@@ -60,8 +60,6 @@ pub struct FailedQueries<'b> {
     on_error: OnError,
     /// Whether `--syntax` is not given; error messages then suggest it.
     any_syntax: bool,
-    /// Whether skipped queries are counted without a message.
-    pub is_silent: bool,
     skipped: Cell<u64>,
     unanswered: Cell<u64>,
 }
@@ -70,15 +68,7 @@ impl<'b> FailedQueries<'b> {
     pub fn new(arguments: &QueryFileArguments, file: &'b str, dir: &'b Path) -> FailedQueries<'b> {
         let QueryFileArguments { syntax, on_error, .. } = *arguments;
         let (skipped, unanswered) = (Cell::new(0), Cell::new(0));
-        FailedQueries {
-            file,
-            dir,
-            on_error,
-            any_syntax: syntax.is_none(),
-            is_silent: false,
-            skipped,
-            unanswered,
-        }
+        FailedQueries { file, dir, on_error, any_syntax: syntax.is_none(), skipped, unanswered }
     }
 
     /// The numbers of skipped queries and of those without an answer; an error if there are some, and no
@@ -112,9 +102,7 @@ impl<'b> FailedQueries<'b> {
         let (Failure::Failed(error), OnError::Skip) = (&failure, self.on_error) else {
             return Err(failure);
         };
-        if !self.is_silent {
-            messages::print_message(format_args!("{error}; {word}"));
-        }
+        messages::print_message(format_args!("{error}; {word}"));
         count.set(count.get() + 1);
         Ok(())
     }
@@ -133,15 +121,13 @@ pub struct QueryParser<'b> {
     file: &'b str,
     syntax: Option<QuerySyntax>,
     lenient: bool,
-    /// Whether notes are not printed, and queries with operators not counted.
-    pub is_silent: bool,
     pub operators: OperatorQueries,
 }
 
 impl<'b> QueryParser<'b> {
     pub fn new(arguments: &QueryFileArguments, file: &'b str, index: &'b Index) -> QueryParser<'b> {
         let QueryFileArguments { syntax, lenient, .. } = *arguments;
-        QueryParser { index, file, syntax, lenient, is_silent: false, operators: OperatorQueries::default() }
+        QueryParser { index, file, syntax, lenient, operators: OperatorQueries::default() }
     }
 
     fn parse_query(&mut self, id: &str, text: &str) -> tierdex::Result<Query> {
@@ -154,14 +140,14 @@ impl<'b> QueryParser<'b> {
                     false => Query::parse_with_notes(text, schema),
                 };
                 parsed.map(|(query, notes)| {
-                    for note in notes.into_iter().filter(|_| !self.is_silent) {
+                    for note in notes {
                         messages::print_message(format_args!("{}, query {id}: {note}", self.file));
                     }
                     query
                 })
             }
         };
-        if self.syntax.is_none() && !self.is_silent {
+        if self.syntax.is_none() {
             self.operators.count_query(text, query.as_ref(), self.index);
         }
         query

@@ -55,6 +55,7 @@ const MODULE_ORDER: &[&str] = &[
     "index",
     "ciff",
     "engine",
+    "advise",
 ];
 
 /// Uses against the order, one line each.

@@ -15,7 +15,7 @@ mod workload;
 
 use crate::{Error, Random, Result, Table, query_lines, status};
 use clap::Args;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{collections::HashSet, io::Write, path::PathBuf, time::Instant};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
 use tierdex::io::{PAGE, RegionKind, Size};
@@ -175,7 +175,6 @@ impl PolicyRun<'_> {
         let cache = engine.page_cache();
         let recorded = Arc::new(Mutex::new(Vec::new()));
         let requests = recorded.clone();
-        let lock = |requests: &Mutex<Vec<u64>>| requests.lock().unwrap_or_else(PoisonError::into_inner);
         cache.observe_requests(move |page| lock(&requests).push(page));
         // The workload is the pages of lists: external ids are not read.
         let request =
@@ -215,4 +214,7 @@ impl PolicyRun<'_> {
             found,
         })
     }
+}
+fn lock(requests: &Mutex<Vec<u64>>) -> MutexGuard<'_, Vec<u64>> {
+    requests.lock().unwrap_or_else(PoisonError::into_inner)
 }

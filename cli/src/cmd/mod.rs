@@ -1,5 +1,6 @@
 //! Subcommands: one file each.
 
+pub mod advise;
 pub mod batch;
 pub mod check;
 pub mod ciff;

@@ -1,14 +1,13 @@
-//! Ghost caches: caches that keep the keys of pages only, and count the misses that caches of other sizes would
-//! have.
+//! Ghost caches: caches that keep the keys of pages only, and count the misses that caches of other sizes
+//! would have.
 //!
 //! *Input*: the requests that [`PageCache::observe_requests`](crate::PageCache::observe_requests) reports.
 //! *Output*: for each size of cache the misses, and what the reads of the missed pages cost.
 //!
 //! 1. A ghost cache has the page table, the shards and the eviction policy of a cache of its size, and evicts
-//!    pages of a group together as that does. It does not know pins, nor pages that are read because they are
-//!    between two requested ones.
-//! 2. A page that is missed after the one before it, or after few others, is in the same read, by the rule of
-//!    [`ReadCosts::joins`].
+//!    pages of a group together as that does. It does not know pins.
+//! 2. The pages that a query has missed are divided into reads by [`ReadCosts::joins`] when it ends. Pages
+//!    between two of a read are then cached too. A query that reads in several rounds has more reads.
 //! 3. If all ghosts would take more than the given memory, they see a sample: the requests of the runs of
 //!    [`READ_PAGES_MAX`] pages whose hash is below a threshold, in caches that are smaller in the same
 //!    proportion (spatial sampling; Waldspurger and others, "Efficient MRC construction with SHARDS",
@@ -19,6 +18,9 @@ use crate::page_cache::{shard_of_hash, shards_of_frames};
 use crate::page_table::{GROUP_PAGES, PageTable, group_hash};
 use crate::policy::{Policy, PolicyKind};
 use crate::read_costs::{READ_PAGES_MAX, ReadCosts};
+
+/// Missed pages of a query that are kept, at most; then they are read before it ends.
+const MISSED_MAX: usize = 4096;
 
 /// Ghost caches of several sizes, which see the same requests.
 pub struct GhostCaches {
@@ -56,9 +58,8 @@ struct GhostCache {
     misses: u64,
     reads: u64,
     cost: u64,
-    /// The page after the last read, and the pages of that read.
-    read_end: u64,
-    read_pages: u64,
+    /// Missed pages that were not divided into reads yet.
+    missed: Vec<u64>,
 }
 
 struct GhostShard {
@@ -88,13 +89,18 @@ impl GhostCaches {
         GhostCaches { caches: caches.collect(), costs, threshold, requests: 0 }
     }
 
-    /// Requests a page, by the number that [`PageCache::observe_requests`](crate::PageCache::observe_requests)
-    /// reports.
+    /// Requests a page, given by its number as
+    /// [`PageCache::observe_requests`](crate::PageCache::observe_requests) reports it.
     pub fn request(&mut self, page: u64) {
         self.requests += 1;
         if self.threshold == u64::MAX || mix_bits(page / READ_PAGES_MAX as u64) < self.threshold {
             self.caches.iter_mut().for_each(|cache| cache.request(page, &self.costs));
         }
+    }
+
+    /// Ends a query: the pages that it has missed are read.
+    pub fn end_query(&mut self) {
+        self.caches.iter_mut().for_each(|cache| cache.read_missed(&self.costs));
     }
 
     /// The counts so far.
@@ -131,30 +137,50 @@ impl GhostCache {
         let frames = frames.clamp(1, u32::MAX as usize - 1);
         let count = shards_of_frames(frames);
         let shards = (0..count).map(|number| GhostShard::new((frames - number).div_ceil(count), policy));
-        GhostCache { shards: shards.collect(), misses: 0, reads: 0, cost: 0, read_end: 0, read_pages: 0 }
+        GhostCache { shards: shards.collect(), misses: 0, reads: 0, cost: 0, missed: Vec::new() }
     }
 
     fn request(&mut self, page: u64, costs: &ReadCosts) {
-        let hash = group_hash(page);
-        let shard = shard_of_hash(hash, self.shards.len());
-        if !self.shards[shard].find_or_insert(page, hash) {
+        if !self.find_or_insert(page, true) {
             self.misses += 1;
-            self.read(page, costs);
+            self.missed.push(page);
+            if self.missed.len() == MISSED_MAX {
+                self.read_missed(costs);
+            }
         }
     }
 
-    /// Adds a missed page to the last read, or reads it by another.
-    fn read(&mut self, page: u64, costs: &ReadCosts) {
-        let gap = page.wrapping_sub(self.read_end);
-        if self.read_pages > 0 && gap < READ_PAGES_MAX as u64 && costs.joins(self.read_pages, gap) {
-            self.cost -= costs.of_read(self.read_pages);
-            self.read_pages += gap + 1;
-        } else {
+    fn find_or_insert(&mut self, page: u64, is_requested: bool) -> bool {
+        let hash = group_hash(page);
+        let shard = shard_of_hash(hash, self.shards.len());
+        self.shards[shard].find_or_insert(page, hash, is_requested)
+    }
+
+    /// Reads the missed pages, and those between two pages of a read.
+    fn read_missed(&mut self, costs: &ReadCosts) {
+        let mut missed = std::mem::take(&mut self.missed);
+        missed.sort_unstable();
+        let mut rest = missed.drain(..).peekable();
+        while let Some(first) = rest.next() {
+            let mut pages = 1;
+            while let Some(next) = rest.peek() {
+                let end = first + pages;
+                // A page that was missed twice is in the read already.
+                let gap = next.saturating_sub(end);
+                if !costs.joins(pages, gap) {
+                    break;
+                }
+                for page in end..end + gap {
+                    self.find_or_insert(page, false);
+                }
+                pages = pages.max(next + 1 - first);
+                rest.next();
+            }
             self.reads += 1;
-            self.read_pages = 1;
+            self.cost += costs.of_read(pages);
         }
-        self.cost += costs.of_read(self.read_pages);
-        self.read_end = page.wrapping_add(1);
+        drop(rest);
+        self.missed = missed;
     }
 }
 
@@ -170,9 +196,11 @@ impl GhostShard {
 
     /// Finds the page, whose group has this hash, or gives it a frame as a cache does. Returns whether it was
     /// found.
-    fn find_or_insert(&mut self, page: u64, hash: u64) -> bool {
+    fn find_or_insert(&mut self, page: u64, hash: u64, is_requested: bool) -> bool {
         if let Some(frame) = self.find(page, hash) {
-            self.policy.touch(frame);
+            if is_requested {
+                self.policy.touch(frame);
+            }
             return true;
         }
         let Some(frame) = self.free.pop().or_else(|| self.evict_group()) else { return false };
@@ -211,8 +239,8 @@ impl GhostShard {
 mod tests {
     use super::*;
 
-    /// Requests of the first half of each of 12,500 runs of 64 pages. The n-th run is requested in proportion to
-    /// 1/n^(2/3).
+    /// Requests of the first half of each of 12,500 runs of 64 pages. The n-th run is requested in proportion
+    /// to 1/n^(2/3).
     fn skewed_requests(count: u64) -> impl Iterator<Item = u64> {
         (0..count).flat_map(|number| {
             let uniform = (mix_bits(number) >> 11) as f64 / (1u64 << 53) as f64;
@@ -248,15 +276,19 @@ mod tests {
     fn missed_pages_are_joined_to_reads() {
         let costs = ReadCosts::of_gap(2);
         let mut ghosts = GhostCaches::new(&[8, 300], PolicyKind::Lru, costs, 1 << 20);
-        // Pages 0 and 1, 4 after a gap of two, 10, and 3 backwards.
-        [640, 641, 644, 650, 643, 641].into_iter().for_each(|page| ghosts.request(page));
-        let cost = [5, 1, 1].map(|pages| costs.of_read(pages)).iter().sum::<u64>() as f64;
-        let sizes = ghosts.counts().sizes;
-        assert_eq!(sizes, [GhostMisses { misses: 5.0, reads: 3.0, cost }; 2]);
+        let mut ask = |pages: &[u64]| {
+            pages.iter().for_each(|page| ghosts.request(*page));
+            ghosts.end_query();
+            ghosts.counts().sizes
+        };
+        // Pages 0, 1 and 4 by a read, with 2 and 3, and page 10.
+        let cost = (costs.of_read(5) + costs.of_read(1)) as f64;
+        let sizes = ask(&[644, 650, 641, 640]);
+        assert_eq!(sizes, [GhostMisses { misses: 4.0, reads: 2.0, cost }; 2]);
+        assert_eq!(ask(&[642, 643, 650]), sizes);
         // A read has at most 64 pages.
-        (640..740).for_each(|page| ghosts.request(page));
-        let [small, large] = ghosts.counts().sizes[..] else { panic!("two sizes") };
-        assert_eq!((large.misses - 5.0, large.reads - 3.0), (95.0, 2.0));
+        let [small, large] = ask(&(640..740).collect::<Vec<_>>())[..] else { panic!("two sizes") };
+        assert_eq!((large.misses, large.reads), (98.0, 4.0));
         assert!(small.misses > large.misses);
     }
 }

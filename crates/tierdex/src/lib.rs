@@ -15,6 +15,7 @@
 //! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`] |
 //! | see how a query is evaluated | [`Snapshot::explain`], [`explain`] |
 //! | analyse text as the index does | [`analysis`] |
+//! | forecast the speed of caches of several sizes | [`advise`] |
 //! | exchange indexes with other engines | [`ciff`] |
 //! | handle errors | [`Error`], [`Result`] |
 //!
@@ -108,6 +109,7 @@
 #![forbid(unsafe_code)]
 
 // ARCHITECTURE.md says which of these modules may use which.
+pub mod advise;
 mod bytes;
 pub mod ciff;
 mod cursor;
@@ -174,7 +176,7 @@ pub mod internal {
         pub use crate::bytes::{ByteReader, push_varint};
     }
     pub mod cache {
-        pub use tierdex_cache::{CacheStats, Policy, PolicyKind};
+        pub use tierdex_cache::{CacheStats, GhostCaches, GhostCounts, PolicyKind};
     }
     pub mod cursor {
         pub use crate::cursor::{NO_DOCUMENT, PostingsCursor, verify_uncompressed};

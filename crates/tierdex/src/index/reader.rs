@@ -49,6 +49,12 @@ impl Index {
         Ok(if newest.manifest() == self.manifest() { self.clone() } else { newest })
     }
 
+    /// Opens the newest commit with files and memory of its own, so that one index can be held in memory and
+    /// the other not.
+    pub(crate) fn open_unshared(&self) -> Result<Index> {
+        Index::open_sharing(self.0.disk.clone(), None)
+    }
+
     fn open_sharing(disk: Arc<dyn Disk>, other: Option<&Index>) -> Result<Index> {
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
