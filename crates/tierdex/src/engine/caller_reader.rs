@@ -5,12 +5,12 @@ use tierdex_cache::PageReader;
 
 /// A reader, and the stack of the evaluation before.
 pub(super) struct CallerReader {
-    pub(super) reader: PageReader,
+    pub(super) reader: Box<PageReader>,
     pub(super) stack: Option<DefaultStack>,
 }
 
 impl CallerReader {
-    pub(super) fn new(reader: PageReader) -> CallerReader {
+    pub(super) fn new(reader: Box<PageReader>) -> CallerReader {
         CallerReader { reader, stack: None }
     }
 }

@@ -103,7 +103,9 @@ impl Engine {
             owner.spawn(format!("search {number}"), move |shared| {
                 // If this thread panics, queued requests fail instead of waiting for ever.
                 let _close = CloseOnDrop(shared);
-                SearchThread::new(shared, reader, number == 0).run();
+                // One thread runs one more evaluation, for interactive requests only.
+                let running_max = SearchThread::in_flight(shared) + usize::from(number == 0);
+                SearchThread::new(shared, reader, running_max).run();
             })?;
         }
         if let Some(reader) = hot {

@@ -29,7 +29,7 @@ pub(super) enum Wait {
 
 /// State that the evaluations of a thread share.
 pub(super) struct ThreadContext {
-    pub(super) reader: RefCell<PageReader>,
+    pub(super) reader: RefCell<Box<PageReader>>,
     pub(super) costs: ReadCosts,
     pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,

@@ -42,7 +42,7 @@ pub(super) enum NextWork {
     /// A document range of a request in progress.
     Task(SearchTask),
     /// To wait for the reads in flight of the reader for callers, and to return it.
-    Reads(Box<CallerReader>),
+    Reads(CallerReader),
     /// There is no work that the thread may take.
     Empty,
     /// The engine was closed.
@@ -75,7 +75,7 @@ struct QueueState {
     idle: usize,
     /// Whether a caller evaluates a request, and the reader for callers while none does.
     caller_runs: bool,
-    caller: Option<Box<CallerReader>>,
+    caller: Option<CallerReader>,
     closed: bool,
     /// Number of requests so far.
     pushed: u64,
@@ -152,8 +152,8 @@ impl QueueState {
 
 impl RequestQueue {
     /// An empty queue, with a reader for callers that evaluate their own requests.
-    pub(super) fn new(caller: PageReader) -> RequestQueue {
-        let caller = Some(Box::new(CallerReader::new(caller)));
+    pub(super) fn new(caller: Box<PageReader>) -> RequestQueue {
+        let caller = Some(CallerReader::new(caller));
         RequestQueue {
             state: Mutex::new(QueueState { caller, ..QueueState::default() }),
             changed: Condvar::new(),
@@ -301,7 +301,7 @@ impl RequestQueue {
     /// Lets the calling thread evaluate a request instead of a thread that sleeps. The request is numbered as
     /// if it had been queued. `None` if no thread sleeps, or another caller has the reader; else the reader
     /// goes to [`RequestQueue::leave`].
-    pub(super) fn enter(&self, request: &mut QueuedRequest) -> Option<Box<CallerReader>> {
+    pub(super) fn enter(&self, request: &mut QueuedRequest) -> Option<CallerReader> {
         if !self.is_thread_idle() {
             return None;
         }
@@ -319,7 +319,7 @@ impl RequestQueue {
 
     /// Ends what [`RequestQueue::enter`] began. A sleeping thread waits for reads in flight, so that the
     /// caller has its result at once.
-    pub(super) fn leave(&self, mut caller: Box<CallerReader>) {
+    pub(super) fn leave(&self, mut caller: CallerReader) {
         let mut state = self.lock();
         state.caller_runs = false;
         if caller.reader.is_reading() && state.idle_without_work() == 0 {
@@ -337,7 +337,7 @@ impl RequestQueue {
     }
 
     /// Returns the reader for callers, without reads in flight.
-    pub(super) fn return_reader(&self, caller: Box<CallerReader>) {
+    pub(super) fn return_reader(&self, caller: CallerReader) {
         self.lock().caller = Some(caller);
     }
 

@@ -78,9 +78,19 @@ pub(super) struct SearchThread<'x> {
 }
 
 impl<'x> SearchThread<'x> {
-    /// A thread that reads with `reader`. If it `reserves`, it runs one more evaluation, for interactive
-    /// requests only.
-    pub(super) fn new(shared: &'x EngineShared, reader: PageReader, reserves: bool) -> SearchThread<'x> {
+    /// Concurrent evaluations of a search thread, at most, without one that is for interactive requests only.
+    pub(super) fn in_flight(shared: &EngineShared) -> usize {
+        let evaluations = shared.frames_min() / shared.settings.threads / EVALUATION_FRAMES_MIN;
+        shared.settings.in_flight().min(evaluations).max(1)
+    }
+
+    /// A thread that reads with `reader` and runs at most `running_max` evaluations; those beyond
+    /// [`SearchThread::in_flight`] are of interactive requests.
+    pub(super) fn new(
+        shared: &'x EngineShared,
+        reader: Box<PageReader>,
+        running_max: usize,
+    ) -> SearchThread<'x> {
         let cache = &*shared.cache;
         let thread = ThreadContext {
             costs: reader.costs(),
@@ -88,21 +98,17 @@ impl<'x> SearchThread<'x> {
             pool: shared.pool.clone(),
             queue: shared.queue.clone(),
         };
-        let (threads, smallest) = (shared.settings.threads, shared.frames_min());
-        let in_flight = shared.settings.in_flight().min(smallest / threads / EVALUATION_FRAMES_MIN).max(1);
-        let pinned_max = (smallest / (2 * in_flight * threads)).clamp(1, PINNED_PAGES_MAX);
-        let running_max = in_flight + usize::from(reserves);
-        let running = Vec::with_capacity(running_max);
-        let thread = Rc::new(thread);
+        let in_flight = SearchThread::in_flight(shared);
+        let pinned_max = shared.frames_min() / (2 * in_flight * shared.settings.threads);
         SearchThread {
             shared,
             cache,
-            thread,
+            thread: Rc::new(thread),
             stacks: Vec::new(),
-            running,
+            running: Vec::with_capacity(running_max),
             running_max,
             batch_max: in_flight,
-            pinned_max,
+            pinned_max: pinned_max.clamp(1, PINNED_PAGES_MAX),
             slices: 0,
         }
     }
@@ -111,14 +117,12 @@ impl<'x> SearchThread<'x> {
     /// when other threads have evaluated the parts that were handed over to them.
     pub(super) fn answer(
         shared: &EngineShared,
-        mut caller: Box<CallerReader>,
+        mut caller: CallerReader,
         request: QueuedRequest,
         mut is_cancelled: impl FnMut() -> bool,
-    ) -> Box<CallerReader> {
-        let mut own = SearchThread::new(shared, caller.reader, false);
-        // No other evaluation can start here.
-        own.running_max = 1;
-        own.stacks.extend(caller.stack);
+    ) -> CallerReader {
+        let mut own = SearchThread::new(shared, caller.reader, 1);
+        own.stacks = caller.stack.map_or_else(Vec::new, |stack| vec![stack]);
         own.begin(request);
         while !own.running.is_empty() {
             own.step();
