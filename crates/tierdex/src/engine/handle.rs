@@ -89,7 +89,7 @@ impl Engine {
         let shared = Arc::new(EngineShared {
             cache,
             pool,
-            queue: Arc::new(RequestQueue::new(caller)),
+            queue: Arc::new(RequestQueue::new(Box::new(caller))),
             current: Current::new(snapshot),
             rejected: AtomicU64::new(0),
             hits_max: settings.dram.map(|_| settings.hits_max),
@@ -105,7 +105,7 @@ impl Engine {
                 let _close = CloseOnDrop(shared);
                 // One thread runs one more evaluation, for interactive requests only.
                 let running_max = SearchThread::in_flight(shared) + usize::from(number == 0);
-                SearchThread::new(shared, reader, running_max).run();
+                SearchThread::new(shared, Box::new(reader), running_max).run();
             })?;
         }
         if let Some(reader) = hot {

@@ -20,11 +20,11 @@ pub(super) struct ReadMethod {
 pub(super) struct PageReaders {
     pub(super) cache: Arc<PageCache>,
     /// A reader for each search thread.
-    pub(super) search: Vec<Box<PageReader>>,
+    pub(super) search: Vec<PageReader>,
     /// The reader of callers that evaluate their own requests.
-    pub(super) caller: Box<PageReader>,
+    pub(super) caller: PageReader,
     /// The reader of hot pages.
-    pub(super) hot: Option<Box<PageReader>>,
+    pub(super) hot: Option<PageReader>,
     pub(super) method: ReadMethod,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn page_readers(index: &Index, settings: &EngineSettings) -> Result<P
     let hot = settings.hot_pages.as_ref();
     let hot = hot.map(|_| ReadQueue::new(settings.hot_reads(), index.disk(), &[])).transpose()?;
     let cache = PageCache::new(cells, settings.policy)?;
-    let reader = |queue| Box::new(PageReader::new(cache.clone(), queue, costs));
+    let reader = |queue| PageReader::new(cache.clone(), queue, costs);
     let (caller, hot) = (reader(caller), hot.map(reader));
     Ok(PageReaders { search: search.into_iter().map(reader).collect(), caller, cache, hot, method })
 }

@@ -42,7 +42,7 @@ impl<'x> HotPagesThread<'x> {
     }
 
     /// Reads hot pages by `reader`, and then writes them until the engine is closed.
-    pub(in crate::engine) fn run(&self, mut reader: Box<PageReader>) {
+    pub(in crate::engine) fn run(&self, mut reader: PageReader) {
         let warmed = self.warm(&mut reader);
         drop(reader);
         self.shared.pool.wake();
