@@ -208,8 +208,8 @@ impl<'i> Advisor<'i> {
     /// done.
     ///
     /// # Errors
-    /// [`Error::Failed`] if no query was counted, or no size fits into the memory; else as [`Engine::new`] and
-    /// [`Engine::search`].
+    /// [`Error::Failed`] if no query was counted, or no size fits into the memory; else as [`Engine::new`]
+    /// and [`Engine::search`].
     pub fn advice(mut self, progress: impl Fn(f64)) -> Result<Advice> {
         let Some(before) = &self.before else {
             return Err(Error::Failed("no query was counted: the log is too short".to_string()));
