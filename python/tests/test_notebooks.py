@@ -45,7 +45,7 @@ def test_an_experiment_and_its_plot(tmp_path: Path) -> None:
 
 
 def test_larger_than_memory_and_its_picture(tmp_path: Path) -> None:
-    printed = run("larger_than_memory", tmp_path, "30000", tmp_path / "cache.svg")
+    printed = run("larger_than_memory", tmp_path, "60000", tmp_path / "cache.svg")
     rates = next(line for line in printed.splitlines() if line.startswith("hit rate")).split()
     assert float(rates[2]) < 0.5 < float(rates[5])
     assert "<svg" in (tmp_path / "cache.svg").read_text()

@@ -6,8 +6,8 @@
 //! 1. The page table is divided into shards by a hash of the group of the page: [`GROUP_PAGES`] adjacent
 //!    pages. Each shard has a lock, a part of the frames, and an eviction policy.
 //! 2. [`PageCache::lookup`] pins the frames of pages of a group. If a page has none, a free frame is taken,
-//!    or one that is not pinned is evicted, with the pages of its group that were not used since; the caller
-//!    reads the page and calls [`PageCache::complete_pages`].
+//!    or one that is not pinned is evicted, with the pages of its group that are not pinned either; the
+//!    caller reads the page and calls [`PageCache::complete_pages`].
 //! 3. Pins are counted without the lock. Only a lookup pins an unpinned frame, and it holds the lock: so a
 //!    frame that is found unpinned under the lock stays unpinned until the lock is released. A frame that
 //!    is being filled is not evicted either.

@@ -155,7 +155,7 @@ fn the_memory_of_the_advisor_is_bounded() {
     let least = little.strip_prefix("1048576 bytes of memory is too little for this index: at least ");
     let least = least.and_then(|rest| rest.strip_suffix(" bytes are needed")).unwrap().parse().unwrap();
     assert!(error(AdvisorOptions { memory: Some(least - 1), ..options() }).ends_with("are needed"));
-    // An eighth of the rest is for the smallest cache, and the index does not fit.
+    // An eighth of the rest is for the cache that is measured, and the index does not fit.
     let advice = advise(&index, AdvisorOptions { memory: Some(least), ..options() }).unwrap();
     assert!(!advice.memory_measured && advice.ghost_bytes <= 1 << 20, "{advice:?}");
     let sizes = vec![Size::BasisPoints(10_000)];

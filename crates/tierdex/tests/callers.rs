@@ -2,11 +2,12 @@
 
 mod support;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use support::requests::{
     assert_same_hits, engine_options, exhaustive_request, parse_query, write_frequent_terms,
 };
-use tierdex::{Engine, Error, Index, Priority, SearchOptions, SearchRequest};
+use tierdex::{Engine, Error, Index, Priority, SearchOptions, SearchRequest, Ticket};
 
 #[test]
 fn a_caller_cancels_the_request_that_it_evaluates() {
@@ -28,6 +29,35 @@ fn a_caller_cancels_the_request_that_it_evaluates() {
         assert!(called >= calls);
         let again = engine.search(exhaustive_request(index)).unwrap();
         assert_same_hits(&again.hits, &whole.hits, "after a cancelled request");
+    }
+}
+
+/// A callback that panics ends its request; others are answered, and divided, as before.
+#[test]
+fn a_panic_of_a_callback_affects_no_other_request() {
+    let index = &Index::open_on(write_frequent_terms(1_000_000)).unwrap();
+    let engine = Engine::new(index, &engine_options(64, 1)).unwrap();
+    let whole = engine.search(exhaustive_request(index)).unwrap();
+    let mut called = 0;
+    while called == 0 {
+        let cancel = || {
+            called += 1;
+            panic!("of a callback")
+        };
+        let submit = || engine.submit_here(exhaustive_request(index), cancel).map(Ticket::wait);
+        let submitted = catch_unwind(AssertUnwindSafe(submit));
+        assert_eq!(submitted.is_err(), called > 0);
+    }
+    assert_eq!((called, engine.metrics().interactive.running), (1, 0));
+    let (mut answered, mut called) = (0, 0);
+    while called == 0 {
+        let ticket = engine.submit_here(exhaustive_request(index), || {
+            called += 1;
+            false
+        });
+        assert_same_hits(&ticket.unwrap().wait().unwrap().hits, &whole.hits, "after a panic");
+        answered += 1;
+        assert!(answered < 1000, "no caller evaluates its request any more");
     }
 }
 

@@ -157,7 +157,8 @@ impl EngineSettings {
             let read_threads = ReadQueue::threads(reads, index.disk()) as u64;
             (READ_THREAD_BYTES * read_threads).saturating_add(read.saturating_mul(reads.depth as u64))
         };
-        add("readers and reads in flight", (threads + 1).saturating_mul(reader(self.reads())));
+        let readers = threads.saturating_mul(reader(self.reads()));
+        add("readers and reads in flight", readers.saturating_add(reader(self.caller_reads())));
         if self.hot_pages.is_some() {
             add("hot pages", HOT_PAGE_BYTES * pages + HOT_THREAD_BYTES + reader(self.hot_reads()));
         }

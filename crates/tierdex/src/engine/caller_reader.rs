@@ -8,9 +8,3 @@ pub(super) struct CallerReader {
     pub(super) reader: Box<PageReader>,
     pub(super) stack: Option<DefaultStack>,
 }
-
-impl CallerReader {
-    pub(super) fn new(reader: Box<PageReader>) -> CallerReader {
-        CallerReader { reader, stack: None }
-    }
-}

@@ -12,6 +12,7 @@ use super::{
     shared::EngineShared, worker::SearchThread,
 };
 use crate::{Error, Result, index::Index};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -150,19 +151,38 @@ impl Engine {
 
     /// As [`Engine::submit`]; but while a search thread sleeps, the calling thread evaluates an interactive
     /// request itself, and the ticket then usually has the result. `is_cancelled` is called after each time
-    /// slice of 0.2 ms and after each wait for a read; if it returns true, the request is cancelled.
+    /// slice of 0.2 ms and after each wait for a read; if it returns true, the request is cancelled. If it
+    /// panics, too, and the panic goes on when the request has ended.
     ///
     /// # Errors
     /// As [`Engine::submit`].
-    pub fn submit_here(&self, request: SearchRequest, is_cancelled: impl FnMut() -> bool) -> Result<Ticket> {
+    pub fn submit_here(
+        &self,
+        request: SearchRequest,
+        mut is_cancelled: impl FnMut() -> bool,
+    ) -> Result<Ticket> {
         let (ticket, mut queued) = self.try_queue(request)?;
-        let shared = self.shared();
+        let (shared, mut panicked) = (self.shared(), None);
         let is_interactive = queued.priority() == Priority::Interactive;
-        match is_interactive.then(|| shared.queue.enter(&mut queued)).flatten() {
-            Some(caller) => shared.queue.leave(SearchThread::answer(shared, caller, queued, is_cancelled)),
-            None => shared.queue.push(queued),
+        let Some(caller) = is_interactive.then(|| shared.queue.enter(&mut queued)).flatten() else {
+            shared.queue.push(queued);
+            return Ok(ticket);
+        };
+        let is_cancelled = || {
+            // The reader must be returned, and the evaluation must end as others do.
+            let called = catch_unwind(AssertUnwindSafe(&mut is_cancelled));
+            called.unwrap_or_else(|panic| {
+                panicked = Some(panic);
+                true
+            })
+        };
+        shared.queue.leave(SearchThread::answer(shared, caller, queued, is_cancelled));
+        // The cache may have to shrink by the frames of reads that have completed.
+        shared.pool.wake();
+        match panicked {
+            Some(panic) => resume_unwind(panic),
+            None => Ok(ticket),
         }
-        Ok(ticket)
     }
 
     /// Adds a request to the queue and returns at once.

@@ -38,10 +38,10 @@ pub struct EngineMetrics {
     pub bytes_read: u64,
     /// Number of times that a search thread waited for a read.
     pub waits: u64,
-    /// Pages among them that were hot before the start
-    /// ([`EngineOptions::hot_pages`](super::EngineOptions::hot_pages)).
+    /// Pages that were read because the file of
+    /// [`EngineOptions::hot_pages`](super::EngineOptions::hot_pages) names them.
     pub pages_warmed: u64,
-    /// Whether there may be more of these pages to read.
+    /// Whether more pages may be read because that file names them.
     pub is_warming: bool,
 }
 

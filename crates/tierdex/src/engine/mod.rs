@@ -19,7 +19,8 @@
 //! No deadlock: an evaluation waits only for reads, which end, and for memory reserved by evaluations that
 //! do not wait for memory (`pool`): each reserves all that it needs before it starts, and memory that only a
 //! caller can release, of requests and results, has limits of its own. A thread that sleeps because it has no
-//! evaluation, or because all wait for memory, has no read in flight.
+//! evaluation, or because all wait for memory, has no read in flight. A caller that has evaluated its request
+//! completes its reads, or a thread that sleeps is woken to do so.
 //! Callbacks must not block.
 
 mod active;

@@ -143,7 +143,8 @@ impl EngineOptions {
         self
     }
 
-    /// Sets the method of reads, and the number of reads in flight of all threads together.
+    /// Sets the method of reads, and the number of reads in flight of all search threads together. A caller
+    /// that evaluates its own request ([`Engine::search`](super::Engine::search)) has up to 16 more.
     #[must_use]
     pub fn reads(mut self, method: ReadKind, depth: usize) -> EngineOptions {
         (self.read_method, self.read_depth) = (method, depth);

@@ -152,8 +152,8 @@ impl QueueState {
 
 impl RequestQueue {
     /// An empty queue, with a reader for callers that evaluate their own requests.
-    pub(super) fn new(caller: Box<PageReader>) -> RequestQueue {
-        let caller = Some(CallerReader::new(caller));
+    pub(super) fn new(reader: Box<PageReader>) -> RequestQueue {
+        let caller = Some(CallerReader { reader, stack: None });
         RequestQueue {
             state: Mutex::new(QueueState { caller, ..QueueState::default() }),
             changed: Condvar::new(),
@@ -271,9 +271,9 @@ impl RequestQueue {
                 // Queued requests are left to the sleeping threads: each push wakes one.
                 return NextWork::Empty;
             }
-            if let Some(reader) = state.caller.take_if(|caller| sleep && caller.reader.is_reading()) {
+            if let Some(caller) = state.caller.take_if(|caller| sleep && caller.reader.is_reading()) {
                 self.publish(&state);
-                return NextWork::Reads(reader);
+                return NextWork::Reads(caller);
             }
             let takes_task =
                 |task: &SearchTask| takes_batch || task.request.priority == Priority::Interactive;
@@ -336,7 +336,7 @@ impl RequestQueue {
         }
     }
 
-    /// Returns the reader for callers, without reads in flight.
+    /// Ends [`NextWork::Reads`].
     pub(super) fn return_reader(&self, caller: CallerReader) {
         self.lock().caller = Some(caller);
     }

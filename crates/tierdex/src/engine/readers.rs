@@ -43,25 +43,29 @@ pub(super) fn page_readers(index: &Index, settings: &EngineSettings) -> Result<P
     // Memory that is registered with the kernel cannot be given back. Direct reads of 4 KiB at depth 32 were
     // as fast without: 88,000 and 87,000 a second.
     let registered = if is_elastic { &[] } else { std::slice::from_ref(&cells) };
-    let queue = || ReadQueue::new(settings.reads(), index.disk(), registered);
-    let mut caller = queue()?;
-    let search = (0..settings.threads).map(|_| queue()).collect::<std::result::Result<Vec<_>, _>>()?;
+    let queue = |reads| ReadQueue::new(reads, index.disk(), registered);
+    // There is at least one search thread.
+    let mut first = queue(settings.reads())?;
+    let others = (1..settings.threads).map(|_| queue(settings.reads()));
+    let others = others.collect::<std::result::Result<Vec<_>, _>>()?;
+    let caller = queue(settings.caller_reads())?;
     let fields = index.segments().iter().flat_map(|segment| segment.fields());
     let longest = fields.map(|field| field.postings_file().file()).max_by_key(|file| file.len());
     let measured = match (settings.read_costs, longest) {
-        (None, Some(file)) => ReadCosts::measure(&mut caller, &cells, file),
+        (None, Some(file)) => ReadCosts::measure(&mut first, &cells, file),
         _ => None,
     };
     let costs = settings.read_costs.or(measured).unwrap_or_default();
     let method = ReadMethod {
-        name: format!("{}, reads cost {costs} ns", caller.description()),
-        fallback: caller.fallback().map(str::to_string),
+        name: format!("{}, reads cost {costs} ns", first.description()),
+        fallback: first.fallback().map(str::to_string),
         measured,
     };
     let hot = settings.hot_pages.as_ref();
     let hot = hot.map(|_| ReadQueue::new(settings.hot_reads(), index.disk(), &[])).transpose()?;
     let cache = PageCache::new(cells, settings.policy)?;
     let reader = |queue| PageReader::new(cache.clone(), queue, costs);
+    let search = std::iter::once(first).chain(others).map(reader).collect();
     let (caller, hot) = (reader(caller), hot.map(reader));
-    Ok(PageReaders { search: search.into_iter().map(reader).collect(), caller, cache, hot, method })
+    Ok(PageReaders { search, caller, cache, hot, method })
 }

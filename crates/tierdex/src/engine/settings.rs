@@ -14,6 +14,10 @@ pub(super) const CACHE_BYTES_MIN: u64 = 2 * PAGE;
 /// Concurrent evaluations of a thread, at most.
 const IN_FLIGHT_MAX: usize = 8;
 
+/// Reads in flight of a caller that evaluates its own request, at most. Requests alone, 5% and 20% of the
+/// postings cached: with 32 as fast, for twice the memory; with 8 at 0.90 to 0.98 of the speed with 32.
+const CALLER_READ_DEPTH: usize = 16;
+
 /// Reads of hot pages in flight: few, as queries read at the same time.
 const HOT_READ_DEPTH: usize = 4;
 
@@ -83,6 +87,12 @@ impl EngineSettings {
     pub(super) fn reads(&self) -> ReadOptions {
         let depth = self.read_depth.div_ceil(self.threads.max(1));
         ReadOptions { kind: self.read_method, depth, direct: !self.on_demand }
+    }
+
+    /// Interface and depth of the reads of a caller that evaluates its own request.
+    pub(super) fn caller_reads(&self) -> ReadOptions {
+        let reads = self.reads();
+        ReadOptions { depth: reads.depth.min(CALLER_READ_DEPTH), ..reads }
     }
 
     /// Interface and depth of the reads of hot pages.

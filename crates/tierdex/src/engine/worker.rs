@@ -126,7 +126,8 @@ impl<'x> SearchThread<'x> {
         own.begin(request);
         while !own.running.is_empty() {
             own.step();
-            if !own.running.is_empty() && is_cancelled() {
+            let is_due = |running: &Running| running.request.stop.cancel_handle.is_cancelled();
+            if own.running.iter().any(|running| !is_due(running)) && is_cancelled() {
                 own.cancel();
             }
         }
