@@ -15,8 +15,8 @@
 use crate::{Error, Result, Table, query_lines, random::Random};
 use clap::Args;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::{io::Write, path::PathBuf, time::Duration, time::Instant};
-use tierdex::{Engine, EngineOptions, Index, Query, SearchHit, SearchRequest};
+use std::{collections::VecDeque, io::Write, path::PathBuf, time::Duration, time::Instant};
+use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchRequest, Ticket};
 
 /// Flags of the experiment.
 #[derive(Args, Clone, Debug)]
@@ -186,27 +186,40 @@ fn submit_at_rate(
 ) -> Result<LatencyCase> {
     let mut random = Random::new(ARRIVAL_SEED);
     let (mut arrival, began) = (Duration::ZERO, Instant::now());
-    let (mut tickets, mut case) =
-        (Vec::with_capacity(SUBMISSION_ROUNDS * queries.len()), LatencyCase::default());
-    for (query, hits) in queries.iter().zip(hits).cycle().take(SUBMISSION_ROUNDS * queries.len()) {
-        arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
-        std::thread::sleep(arrival.saturating_sub(began.elapsed()));
-        // A request that is submitted late has waited since its arrival.
-        let late = began.elapsed().saturating_sub(arrival);
-        match engine.submit(request(query)) {
-            Ok(ticket) => tickets.push((late, ticket, hits)),
-            Err(tierdex::Error::Overloaded { .. }) => case.rejected += 1,
-            Err(error) => return Err(error.into()),
-        }
-    }
-    for (late, ticket, hits) in tickets {
-        let answer = ticket.wait()?;
+    let (mut waiting, mut case) = (VecDeque::new(), LatencyCase::default());
+    let mut end = |late: Duration, answer: tierdex::Result<Hits>, hits: &Vec<SearchHit>| {
+        let answer = answer?;
         if answer.hits != *hits {
             return Err(Error::Failed(format!("a query has other hits at {rate} requests/s than alone")));
         }
         case.latencies.push(late + answer.took);
         case.divided += usize::from(answer.parts > 1);
+        Ok(())
+    };
+    let mut rejected = 0;
+    for (query, hits) in queries.iter().zip(hits).cycle().take(SUBMISSION_ROUNDS * queries.len()) {
+        // Results count towards the budget until they are taken.
+        while let Some((late, answer, hits)) = waiting
+            .front()
+            .and_then(|(late, ticket, hits): &(_, Ticket, _)| Some((*late, ticket.poll()?, *hits)))
+        {
+            end(late, answer, hits)?;
+            waiting.pop_front();
+        }
+        arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
+        std::thread::sleep(arrival.saturating_sub(began.elapsed()));
+        // A request that is submitted late has waited since its arrival.
+        let late = began.elapsed().saturating_sub(arrival);
+        match engine.submit(request(query)) {
+            Ok(ticket) => waiting.push_back((late, ticket, hits)),
+            Err(tierdex::Error::Overloaded { .. }) => rejected += 1,
+            Err(error) => return Err(error.into()),
+        }
     }
+    for (late, ticket, hits) in waiting {
+        end(late, ticket.wait(), hits)?;
+    }
+    case.rejected = rejected;
     case.time = began.elapsed();
     case.latencies.sort_unstable();
     Ok(case)
