@@ -48,8 +48,11 @@ fn index_texts() -> Index {
 /// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates, if the
 /// request was answered this number of times `before`.
 fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize, before: usize) -> (u64, u64) {
+    measure_request(index, SearchRequest::new(parse_query(index, text)).k(k).ids(false), before)
+}
+
+fn measure_request(index: &Index, request: SearchRequest, before: usize) -> (u64, u64) {
     let engine = Engine::new(index, &engine_options(20_000, 1)).unwrap();
-    let request = SearchRequest::new(parse_query(index, text)).k(k).ids(false);
     // Once the search thread has answered a request, it has allocated what it keeps.
     let expired = request.clone().deadline(Instant::now());
     assert!(matches!(engine.search(expired), Err(tierdex::Error::Expired { .. })));
@@ -59,8 +62,7 @@ fn measure_reserved_and_allocated(index: &Index, text: &str, k: usize, before: u
     let before = ALLOCATOR.allocated();
     let hits = engine.search(request).unwrap();
     let allocated = (ALLOCATOR.max_allocated() - before) as u64;
-    assert!(hits.hits.len() <= k);
-    drop(ballast);
+    drop((hits, ballast));
     let reserved = engine.metrics().reserved_max;
     let reserved = reserved.iter().filter(|row| !row.what.contains("metadata"));
     (reserved.map(|row| row.bytes).sum(), allocated)
@@ -137,6 +139,20 @@ fn evaluations_reserve_what_they_allocate() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// External ids are read at the end of an evaluation, in what it and its result have reserved.
+#[test]
+fn ids_are_read_within_the_reserved_memory() {
+    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let index = index_texts();
+    for k in [10, 1000, 20_000] {
+        let request = |ids| SearchRequest::new(parse_query(&index, "w1")).k(k).ids(ids);
+        let (reserved, allocated) = measure_request(&index, request(true), 0);
+        let (reserved_without, _) = measure_request(&index, request(false), 0);
+        let found = format!("k {k}: {reserved} bytes are reserved and {allocated} allocated");
+        assert!(reserved >= allocated && reserved > reserved_without, "{found}");
+    }
 }
 
 /// The sets of prefixes that are kept for later queries are part of an evaluation that fills them.

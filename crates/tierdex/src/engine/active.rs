@@ -236,7 +236,7 @@ impl ActiveRequest {
         let ids = match source.filter(|_| self.options.ids && complete && !self.stop.is_due()) {
             // An error is reported when the ids are asked for.
             Some(source) => {
-                let documents = hits.iter().map(|hit| hit.document).collect();
+                let documents = hits.iter().map(|hit| hit.document);
                 let searcher = self.snapshot.searcher();
                 let read = || searcher.read_ids(documents, result_ids_bytes(hits.len()), source);
                 catch_unwind(AssertUnwindSafe(read)).ok().and_then(Result::ok).unwrap_or_default()

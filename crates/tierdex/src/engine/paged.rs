@@ -8,11 +8,12 @@
 
 use super::pool::{MemoryPool, Reservation};
 use super::{active::ActiveRequest, priority::Priority, queue::RequestQueue};
-use crate::{Error, Result, segment::read::BlockSource};
+use crate::segment::read::{BlockSource, PagesBody};
+use crate::{Error, Result};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
-use std::{ops::Range, rc::Rc, sync::Arc};
+use std::{collections::VecDeque, ops::Range, rc::Rc, sync::Arc};
 use tierdex_cache::{PageCache, PageReader, Pin, ReadCosts};
 use tierdex_io::{PAGE, SealedFile};
 
@@ -215,18 +216,40 @@ impl<'e> PagedSource<'e> {
     fn wait(&self, file: &SealedFile, pages: Range<u64>) -> Result<()> {
         loop {
             let pinned = self.pinned.borrow();
-            let frames = pages.clone().filter_map(|page| {
-                let at = self.find(&pinned, file.number(), page)?;
-                (!pinned[at].pin.is_settled()).then(|| pinned[at].pin.frame())
-            });
-            let mut waits = self.waits.borrow_mut();
-            waits.clear();
-            waits.extend(frames);
-            if waits.is_empty() {
+            let of_page = |page| self.find(&pinned, file.number(), page).map(|at| &pinned[at].pin);
+            if !self.set_waits(pages.clone().filter_map(of_page)) {
                 return Ok(());
             }
-            drop((pinned, waits));
+            drop(pinned);
             self.suspend(Wait::Pages(self.waits.clone()))?;
+        }
+    }
+
+    /// Sets the frames that the evaluation waits for to those of these pins that are being read. False if
+    /// there are none.
+    fn set_waits<'p>(&self, pins: impl Iterator<Item = &'p Pin<'e>>) -> bool
+    where
+        'e: 'p,
+    {
+        let mut waits = self.waits.borrow_mut();
+        waits.clear();
+        waits.extend(pins.filter(|pin| !pin.is_settled()).map(Pin::frame));
+        !waits.is_empty()
+    }
+
+    /// Pins the pages after those that are pinned, which begin at index `at`, if less than half of the
+    /// maximum are.
+    fn pin_next(&self, file: &Arc<SealedFile>, pages: &[u32], at: usize, pins: &mut VecDeque<Pin<'e>>) {
+        if pins.len() > self.pinned_max / 2 {
+            return;
+        }
+        let mut reader = self.thread.reader.borrow_mut();
+        while let Some(page) = pages.get(at + pins.len()).filter(|_| pins.len() < self.pinned_max) {
+            let page = u64::from(*page);
+            let hold = |_, pin| pins.push_back(pin);
+            if !reader.request(self.cache, file, page..page + 1, self.request.rank, hold) {
+                break;
+            }
         }
     }
 
@@ -400,6 +423,38 @@ impl BlockSource for PagedSource<'_> {
         let left = self.until_clock.get();
         self.until_clock.set(left.wrapping_sub(1));
         if left > 0 { Ok(rest.end) } else { self.timed_checkpoint(rest) }
+    }
+
+    fn for_each_page(&self, file: &Arc<SealedFile>, pages: &[u32], body: &mut PagesBody<'_>) -> Result<()> {
+        // The first half is used while the second is read.
+        let (half, mut pins) = (self.pinned_max.div_ceil(2), VecDeque::new());
+        self.pinned.take();
+        self.last_prefetched.set((u64::MAX, 0));
+        let mut at = 0;
+        while at < pages.len() {
+            self.pin_next(file, pages, at, &mut pins);
+            let here = pins.len().min(half);
+            if here == 0 {
+                // All frames are pinned: read the page without the cache.
+                let bytes = file.read(u64::from(pages[at]) * PAGE, PAGE as usize)?;
+                if !body(at, &[&bytes])? {
+                    break;
+                }
+                at += 1;
+                continue;
+            }
+            while self.set_waits(pins.range(..here)) {
+                self.suspend(Wait::Pages(self.waits.clone()))?;
+            }
+            let cells = pins.range(..here).map(Pin::page).collect::<tierdex_io::Result<Vec<_>>>()?;
+            if !body(at, &cells.iter().map(|cell| &**cell).collect::<Vec<_>>())? {
+                break;
+            }
+            drop(cells);
+            pins.drain(..here);
+            at += here;
+        }
+        Ok(())
     }
 
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

@@ -13,8 +13,12 @@ use crate::{
 /// Maximum bytes of external ids that are read at a time after a search.
 pub(crate) const IDS_READ_BYTES: usize = 64 << 10;
 
-/// Bytes that an external id is expected to take; if ids are longer, they are read in more steps.
-const ID_BYTES_TYPICAL: usize = 32;
+/// Number of external ids that are read at a time: where each is stored takes memory.
+const IDS_READ_MAX: usize = 512;
+
+/// Bytes that an external id is expected to take; hashes and short paths do. If ids are longer, they are read
+/// in more steps.
+const ID_BYTES_TYPICAL: usize = 40;
 
 /// Maximum bytes of the external ids that are stored in a result of `hits` hits.
 pub(crate) fn result_ids_bytes(hits: usize) -> usize {
@@ -40,35 +44,36 @@ impl Searcher {
         Ok(())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. Ids that are not in `known`
-    /// are read from the files; at most 64 KiB of them, or a single longer one, are in memory at a time.
+    /// Calls `body` with each hit and its external id, in the order of the hits. Ids that are not in `known`,
+    /// which are of these hits, are read from the files; at most 64 KiB of them, or a single longer one, are
+    /// in memory at a time.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
         known: &HitIds,
         mut body: impl FnMut(SearchHit, &str) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let (mut rest, mut count) = (hits, IDS_READ_BYTES / ID_BYTES_TYPICAL);
-        while !rest.is_empty() {
-            count = count.clamp(1, rest.len());
-            let (chunk, after) = rest.split_at(count);
-            let missing: Vec<u32> = chunk
-                .iter()
-                .map(|hit| hit.document)
-                .filter(|document| known.get(*document).is_none())
-                .collect();
-            let read =
-                self.read_ids(missing, if count == 1 { ID_BYTES_MAX } else { IDS_READ_BYTES }, &FILES)?;
-            let id = |hit: &SearchHit| known.get(hit.document).or_else(|| read.get(hit.document));
-            if chunk.iter().any(|hit| id(hit).is_none()) {
-                count /= 2;
+        let (mut begin, mut count) = (0, IDS_READ_BYTES / ID_BYTES_TYPICAL);
+        while begin < hits.len() {
+            count = count.clamp(1, hits.len() - begin);
+            let chunk = begin..begin + count;
+            let missing = chunk.clone().filter(|at| known.get(*at).is_none());
+            let bytes_max = if count == 1 { ID_BYTES_MAX } else { IDS_READ_BYTES };
+            let read = self.read_ids(missing.map(|at| hits[at].document), bytes_max, &FILES)?;
+            // Ids of this mean length take three quarters of the memory.
+            let ids = read.parts.iter().filter(|(_, bytes)| *bytes != HitIds::UNREAD).count();
+            let next = ids.max(1).saturating_mul(IDS_READ_BYTES / 4 * 3) / read.text.len().max(1);
+            if ids < read.parts.len() {
+                count = next.min(count / 2);
                 continue;
             }
-            for hit in chunk {
-                body(*hit, id(hit).unwrap_or_default())?;
+            let mut read_ids = (0..).map_while(|at| read.get(at));
+            for at in chunk {
+                let id = known.get(at).or_else(|| read_ids.next());
+                body(hits[at], id.unwrap_or_default())?;
             }
-            rest = after;
-            count *= 2;
+            begin += count;
+            count = next.min(2 * count);
         }
         Ok(())
     }
@@ -77,34 +82,34 @@ impl Searcher {
     /// have at most `bytes_max` bytes.
     pub(crate) fn read_ids(
         &self,
-        mut documents: Vec<u32>,
+        documents: impl Iterator<Item = u32>,
         bytes_max: usize,
         source: &dyn BlockSource,
     ) -> Result<HitIds> {
-        documents.sort_unstable();
-        documents.dedup();
         let bytes_max = bytes_max.min(u32::MAX as usize);
-        let expected = documents.len().saturating_mul(ID_BYTES_TYPICAL);
+        let mut order: Vec<(u32, u32)> = documents.zip(0..).collect();
+        order.sort_unstable();
+        let expected = order.len().saturating_mul(ID_BYTES_TYPICAL);
         let mut ids = HitIds {
             text: String::with_capacity(bytes_max.min(expected)),
-            starts: Vec::with_capacity(documents.len()),
+            parts: vec![(0, HitIds::UNREAD); order.len()],
         };
-        let (mut rest, mut fits) = (documents.as_mut_slice(), true);
-        while fits && let Some(first) = rest.first() {
+        let (mut rest, mut fits) = (order.as_slice(), true);
+        while fits && let Some((first, _)) = rest.first() {
             let (segment, local) = self.locate(*first)?;
             let base = first - local;
-            let (here, after) =
-                rest.split_at_mut(rest.partition_point(|document| document - base < segment.documents()));
-            here.iter_mut().for_each(|document| *document -= base);
-            segment.ids().read_ids(here, source, |at, id| {
+            let some = &rest[..rest.len().min(IDS_READ_MAX)];
+            let count = some.partition_point(|(document, _)| document - base < segment.documents());
+            let here: Vec<u32> = some[..count].iter().map(|(document, _)| document - base).collect();
+            segment.ids().read_ids(&here, source, |at, id| {
                 fits = ids.text.len() + id.len() <= bytes_max;
                 if fits {
-                    ids.starts.push((base + here[at], ids.text.len() as u32));
+                    ids.parts[some[at].1 as usize] = (ids.text.len() as u32, id.len() as u32);
                     ids.text.push_str(id);
                 }
                 fits
             })?;
-            rest = after;
+            rest = &rest[count..];
         }
         ids.text.shrink_to_fit();
         Ok(ids)

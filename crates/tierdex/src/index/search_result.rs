@@ -64,20 +64,22 @@ pub struct SearchResult {
     pub ids: HitIds,
 }
 
-/// The external ids of some hits of a search.
+/// The external ids of some of a sequence of documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HitIds {
     pub(super) text: String,
-    /// Documents in increasing order, each with the offset of its id in `text`. Ids are contiguous.
-    pub(super) starts: Vec<(u32, u32)>,
+    /// For each document the offset of its id in `text` and its length; the length is [`HitIds::UNREAD`] if
+    /// the id was not read.
+    pub(super) parts: Vec<(u32, u32)>,
 }
 
 impl HitIds {
-    /// The id of a document, if it was read.
-    pub fn get(&self, document: u32) -> Option<&str> {
-        let at = self.starts.binary_search_by_key(&document, |(document, _)| *document).ok()?;
-        let end = self.starts.get(at + 1).map_or(self.text.len(), |(_, start)| *start as usize);
-        Some(&self.text[self.starts[at].1 as usize..end])
+    pub(super) const UNREAD: u32 = u32::MAX;
+
+    /// The id of the document at an index in the sequence, if it was read.
+    pub fn get(&self, index: usize) -> Option<&str> {
+        let (start, bytes) = *self.parts.get(index).filter(|(_, bytes)| *bytes != HitIds::UNREAD)?;
+        Some(&self.text[start as usize..][..bytes as usize])
     }
 }
 

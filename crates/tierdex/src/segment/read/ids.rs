@@ -1,7 +1,7 @@
 //! Reads external ids from `ids` (docs/format/documents.md): pages of ids, and an index, itself in pages,
 //! with the first document of each page of ids.
 
-use super::source::{BlockSource, FILES};
+use super::source::{BlockSource, FILES, page_range};
 use super::tail::read_tail;
 use crate::bytes::{ByteReader, u16_at, u32_at};
 use crate::limits::{ID_BYTES_MAX, ID_INDEX_PAGE_ENTRIES, ID_RESTART_INTERVAL};
@@ -23,11 +23,24 @@ pub struct IdsReader {
     first_documents: OnceLock<Vec<u8>>,
 }
 
-/// Where an id is stored: the number of a page of the file, and the number of the id in the page.
-#[derive(Clone, Copy)]
-struct IdLocation {
+/// Bytes of a run of ids, and of the restart points of a page, that are prefetched into the caches of the
+/// processor.
+const RUN_BYTES_TYPICAL: usize = 128;
+
+/// A page of ids, and the range of the requested documents whose ids it has.
+struct PageDocuments {
     page: u32,
-    number: u32,
+    /// The document of the first id of the page.
+    first_document: u32,
+    begin: u32,
+    end: u32,
+}
+
+impl PageDocuments {
+    /// The indexes of its documents among the requested ones.
+    fn indexes(&self) -> Range<usize> {
+        self.begin as usize..self.end as usize
+    }
 }
 
 impl IdsReader {
@@ -51,32 +64,45 @@ impl IdsReader {
     }
 
     /// Calls `body` with the index in `documents` and the external id of each document, until `body` returns
-    /// false. `documents` must increase.
+    /// false. `documents` must not decrease; the memory is proportional to their number.
     pub fn read_ids(
         &self,
         documents: &[u32],
         source: &dyn BlockSource,
         mut body: impl FnMut(usize, &str) -> bool,
     ) -> Result<()> {
-        let locations = self.locate(documents, source)?;
-        let (mut bytes, mut id, mut loaded, mut prefetched) = (Vec::new(), Vec::new(), None, 0);
-        for (index, IdLocation { page, number }) in locations.iter().copied().enumerate() {
-            prefetched = prefetched.max(index + 1);
-            while let Some(next) = locations.get(prefetched)
-                && source.prefetch(&self.file, page_range(next.page))
-            {
-                prefetched += 1;
+        let (numbers, parts) = self.locate(documents, source)?;
+        let (mut id, mut long) = (Vec::new(), Vec::new());
+        source.for_each_page(&self.file, &numbers, &mut |first, pages| {
+            let parts = || parts[first..].iter().zip(pages);
+            // The processor waits for the memory of several pages at a time.
+            pages.iter().for_each(|bytes| prefetch_ends(bytes));
+            for (part, bytes) in parts() {
+                let page = self.page(part.page, bytes)?;
+                for document in &documents[part.indexes()] {
+                    page.prefetch_run((document - part.first_document) as usize);
+                }
             }
-            if loaded != Some(page) {
-                source.checkpoint(0..0)?;
-                self.read_page(page, source, &mut bytes)?;
-                loaded = Some(page);
+            for (part, bytes) in parts() {
+                let bytes = match self.is_long(part.page, bytes)? {
+                    true => {
+                        let range = page_range(part.page);
+                        source.read(&self.file, range.start..range.end + PAGE, &mut long)?;
+                        &long
+                    }
+                    false => *bytes,
+                };
+                let page = self.page(part.page, bytes)?;
+                for index in part.indexes() {
+                    let number = (documents[index] - part.first_document) as usize;
+                    if !body(index, page.id(number, &mut id)?) {
+                        return Ok(false);
+                    }
+                }
             }
-            if !body(index, self.page(page, &bytes)?.id(number as usize, &mut id)?) {
-                break;
-            }
-        }
-        Ok(())
+            source.checkpoint(0..0)?;
+            Ok(true)
+        })
     }
 
     /// Calls `body` with the id of each document in order, and checks the index and all pages.
@@ -122,31 +148,47 @@ impl IdsReader {
         &self.file
     }
 
-    /// The locations of the ids of these documents, which must increase.
-    fn locate(&self, documents: &[u32], source: &dyn BlockSource) -> Result<Vec<IdLocation>> {
-        let first_documents = self.first_documents()?.as_chunks::<4>().0;
-        let index_page =
-            |document| first_documents.partition_point(|first| u32::from_le_bytes(*first) <= document);
-        let is_same_page = |a: &u32, b: &u32| index_page(*a) == index_page(*b);
-        for group in documents.chunk_by(is_same_page) {
-            source.prefetch(&self.file, self.index_range(index_page(group[0]).saturating_sub(1)));
-        }
-        let mut locations = Vec::with_capacity(documents.len());
-        let mut bytes = Vec::new();
+    /// The pages with the ids of these documents, which must not decrease: the number of each page, and its
+    /// documents.
+    fn locate(&self, documents: &[u32], source: &dyn BlockSource) -> Result<(Vec<u32>, Vec<PageDocuments>)> {
         let no_id = || self.corrupt("document has no id");
-        for group in documents.chunk_by(is_same_page) {
-            let number = index_page(group[0]).checked_sub(1).ok_or_else(no_id)?;
+        let first_documents = self.first_documents()?.as_chunks::<4>().0;
+        // The pages of the index, and the document after each.
+        let (mut index_pages, mut rest) = (Vec::new(), documents);
+        while let Some(document) = rest.first() {
+            let after = first_documents.partition_point(|first| u32::from_le_bytes(*first) <= *document);
+            let end = first_documents.get(after).map_or(u32::MAX, |first| u32::from_le_bytes(*first));
+            let number = after.checked_sub(1).ok_or_else(no_id)?;
+            source.prefetch(&self.file, self.index_range(number));
+            index_pages.push((number, end));
+            rest = &rest[rest.partition_point(|document| *document < end)..];
+        }
+        let capacity = documents.len().min(self.pages);
+        let (mut numbers, mut parts) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
+        let (mut bytes, mut begin) = (Vec::new(), 0);
+        for (number, end) in index_pages {
             self.read_index(number, source, &mut bytes)?;
-            let entries = bytes.as_chunks::<8>().0;
-            for document in group {
+            let mut entries = bytes.as_chunks::<8>().0;
+            while let Some(document) = documents.get(begin).filter(|document| **document < end) {
                 let at = entries.partition_point(|entry| index_entry(entry).0 <= *document);
-                let entry = at.checked_sub(1).ok_or_else(no_id)?;
-                let (first, page) = index_entry(&entries[entry]);
-                let number = document.checked_sub(first).ok_or_else(no_id)?;
-                locations.push(IdLocation { page, number });
+                entries = &entries[at.checked_sub(1).ok_or_else(no_id)?..];
+                let (first_document, page) = index_entry(&entries[0]);
+                let range = page_range(page);
+                if first_document > *document {
+                    return Err(no_id());
+                }
+                if range.start < self.file.payload().start || range.end > self.index_start {
+                    return Err(self.corrupt("a page of ids before or after all ids"));
+                }
+                let after = entries.get(1).map_or(end, |entry| index_entry(entry).0);
+                let count = documents[begin..].partition_point(|document| *document < after).max(1);
+                let end = begin + count;
+                numbers.push(page);
+                parts.push(PageDocuments { page, first_document, begin: begin as u32, end: end as u32 });
+                begin = end;
             }
         }
-        Ok(locations)
+        Ok((numbers, parts))
     }
 
     /// Byte range of a page of the index.
@@ -166,12 +208,18 @@ impl IdsReader {
             return Err(self.corrupt("a page of ids after their end"));
         }
         source.read(&self.file, range.clone(), out)?;
-        let mut view = ByteReader::new(self.file.name(), range.start, out);
-        let (ids, _, own) = (view.u16()?, view.varint()?, view.varint()?);
-        if ids == 1 && own > view.remaining() as u64 && range.end + PAGE <= self.index_start {
+        if self.is_long(page, out)? {
             source.read(&self.file, range.start..range.end + PAGE, out)?;
         }
         Ok(())
+    }
+
+    /// Whether the only id of a page is continued on the next.
+    fn is_long(&self, page: u32, bytes: &[u8]) -> Result<bool> {
+        let range = page_range(page);
+        let mut view = ByteReader::new(self.file.name(), range.start, bytes);
+        let (ids, _, own) = (view.u16()?, view.varint()?, view.varint()?);
+        Ok(ids == 1 && own > view.remaining() as u64 && range.end + PAGE <= self.index_start)
     }
 
     /// Divides the bytes of a page of ids into entries and restart points.
@@ -222,21 +270,39 @@ impl IdPage<'_> {
         start.filter(|_| number.is_multiple_of(ID_RESTART_INTERVAL)).map(u64::from)
     }
 
+    /// Offset in `entries` of the run of an id.
+    fn run_of(&self, number: usize) -> Option<usize> {
+        let start = self.run_start(number / ID_RESTART_INTERVAL * ID_RESTART_INTERVAL);
+        let start = start.filter(|_| number < self.ids)?.checked_sub(ID_PAGE_HEADER_BYTES as u64)?;
+        usize::try_from(start).ok().filter(|start| *start <= self.entries.remaining())
+    }
+
+    /// Prefetches the run of an id into the caches of the processor.
+    fn prefetch_run(&self, number: usize) {
+        if let Some(start) = self.run_of(number) {
+            let run = &self.entries.rest()[start..];
+            tierdex_codec::prefetch(&run[..run.len().min(RUN_BYTES_TYPICAL)]);
+        }
+    }
+
     /// Decodes an id into `out`.
     fn id<'o>(&self, number: usize, out: &'o mut Vec<u8>) -> Result<&'o str> {
-        let first = number / ID_RESTART_INTERVAL * ID_RESTART_INTERVAL;
         let mut view = self.entries.clone();
-        let start = self.run_start(first).filter(|_| number < self.ids);
-        let skipped = start.and_then(|start| start.checked_sub(ID_PAGE_HEADER_BYTES as u64));
-        view.bytes(skipped.ok_or_else(|| view.corrupt("document has no id"))? as usize)?;
-        for before in first..number {
-            self.next_id(before, &mut view, out)?;
+        view.bytes(self.run_of(number).ok_or_else(|| view.corrupt("document has no id"))?)?;
+        for before in number / ID_RESTART_INTERVAL * ID_RESTART_INTERVAL..=number {
+            self.next_bytes(before, &mut view, out)?;
         }
-        self.next_id(number, &mut view, out)
+        std::str::from_utf8(out).map_err(|_| view.corrupt("an id is not UTF-8"))
     }
 
     /// Decodes the next id of `view` into `out`, which contains the previous id.
     fn next_id<'o>(&self, number: usize, view: &mut ByteReader<'_>, out: &'o mut Vec<u8>) -> Result<&'o str> {
+        self.next_bytes(number, view, out)?;
+        std::str::from_utf8(out).map_err(|_| view.corrupt("an id is not UTF-8"))
+    }
+
+    /// As [`IdPage::next_id`], without the check of the bytes.
+    fn next_bytes(&self, number: usize, view: &mut ByteReader<'_>, out: &mut Vec<u8>) -> Result<()> {
         if number.is_multiple_of(ID_RESTART_INTERVAL) {
             out.clear();
         }
@@ -246,17 +312,18 @@ impl IdPage<'_> {
         }
         out.truncate(shared as usize);
         out.extend_from_slice(view.bytes(own as usize)?);
-        std::str::from_utf8(out).map_err(|_| view.corrupt("an id is not UTF-8"))
+        Ok(())
     }
+}
+
+/// Prefetches into the caches of the processor what is read first of a page: its header, and restart points.
+fn prefetch_ends(bytes: &[u8]) {
+    tierdex_codec::prefetch(&bytes[..bytes.len().min(64)]);
+    tierdex_codec::prefetch(&bytes[bytes.len().saturating_sub(RUN_BYTES_TYPICAL)..]);
 }
 
 /// An entry of the index: the first document of a page of ids, and the number of the page in the file.
 fn index_entry(entry: &[u8; 8]) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = *entry;
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
-}
-
-fn page_range(page: u32) -> Range<u64> {
-    let start = u64::from(page) * PAGE;
-    start..start + PAGE
 }

@@ -22,7 +22,7 @@ pub use ids::IdsReader;
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD_BYTES, ReadAheadBuffer};
-pub use source::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files};
+pub use source::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, PagesBody};
 pub use stored::{StoredDocument, StoredReader};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;

@@ -32,6 +32,23 @@ pub trait BlockSource {
     /// As [`SealedFile::read`].
     fn read(&self, file: &Arc<SealedFile>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
+    /// Reads pages of a file, whose numbers increase, and calls `body` with some of them at a time, in their
+    /// order, and the index in `pages` of the first of these, until `body` returns false. All pages must be
+    /// in the payload of the file and have [`PAGE`] bytes. `body` may read from the source.
+    ///
+    /// # Errors
+    /// As [`BlockSource::read`], and those of `body`.
+    fn for_each_page(&self, file: &Arc<SealedFile>, pages: &[u32], body: &mut PagesBody<'_>) -> Result<()> {
+        let mut bytes = Vec::new();
+        for (index, page) in pages.iter().enumerate() {
+            self.read(file, page_range(*page), &mut bytes)?;
+            if !body(index, &[&bytes])? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether [`BlockSource::lend`] may return bytes.
     fn lends(&self) -> bool {
         false
@@ -70,6 +87,15 @@ pub trait BlockSource {
     fn read_ahead(&self) -> usize {
         0
     }
+}
+
+/// Called with the index of the first of some pages, and the bytes of each; returns whether to go on.
+pub type PagesBody<'b> = dyn FnMut(usize, &[&[u8]]) -> Result<bool> + 'b;
+
+/// The range of a page of a file.
+pub(crate) fn page_range(page: u32) -> Range<u64> {
+    let start = u64::from(page) * PAGE;
+    start..start + PAGE
 }
 
 /// Bytes of the smallest read buffer: two pages, as a block may cross a page boundary.
