@@ -64,6 +64,11 @@ struct LatencyCase {
 }
 
 impl LatencyCase {
+    fn add(&mut self, late: Duration, answer: &Hits) {
+        self.latencies.push(late + answer.took);
+        self.divided += usize::from(answer.parts > 1);
+    }
+
     fn percentile_micros(&self, percent: usize) -> f64 {
         let at = (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
         self.latencies.get(at).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
@@ -167,8 +172,7 @@ fn submit_all(
     case.hits.clear();
     for query in queries {
         let answer = engine.submit(request(query))?.wait()?;
-        case.latencies.push(answer.took);
-        case.divided += usize::from(answer.parts > 1);
+        case.add(Duration::ZERO, &answer);
         case.hits.push(answer.hits);
     }
     case.time += began.elapsed();
@@ -187,23 +191,20 @@ fn submit_at_rate(
     let mut random = Random::new(ARRIVAL_SEED);
     let (mut arrival, began) = (Duration::ZERO, Instant::now());
     let (mut waiting, mut case) = (VecDeque::new(), LatencyCase::default());
-    let mut end = |late: Duration, answer: tierdex::Result<Hits>, hits: &Vec<SearchHit>| {
-        let answer = answer?;
+    let end = |case: &mut LatencyCase, late: Duration, answer: Hits, hits: &Vec<SearchHit>| {
+        case.add(late, &answer);
         if answer.hits != *hits {
             return Err(Error::Failed(format!("a query has other hits at {rate} requests/s than alone")));
         }
-        case.latencies.push(late + answer.took);
-        case.divided += usize::from(answer.parts > 1);
         Ok(())
     };
-    let mut rejected = 0;
     for (query, hits) in queries.iter().zip(hits).cycle().take(SUBMISSION_ROUNDS * queries.len()) {
         // Results count towards the budget until they are taken.
         while let Some((late, answer, hits)) = waiting
             .front()
             .and_then(|(late, ticket, hits): &(_, Ticket, _)| Some((*late, ticket.poll()?, *hits)))
         {
-            end(late, answer, hits)?;
+            end(&mut case, late, answer?, hits)?;
             waiting.pop_front();
         }
         arrival += Duration::from_secs_f64(-(1.0 - random.unit()).ln() / rate);
@@ -212,14 +213,13 @@ fn submit_at_rate(
         let late = began.elapsed().saturating_sub(arrival);
         match engine.submit(request(query)) {
             Ok(ticket) => waiting.push_back((late, ticket, hits)),
-            Err(tierdex::Error::Overloaded { .. }) => rejected += 1,
+            Err(tierdex::Error::Overloaded { .. }) => case.rejected += 1,
             Err(error) => return Err(error.into()),
         }
     }
     for (late, ticket, hits) in waiting {
-        end(late, ticket.wait(), hits)?;
+        end(&mut case, late, ticket.wait()?, hits)?;
     }
-    case.rejected = rejected;
     case.time = began.elapsed();
     case.latencies.sort_unstable();
     Ok(case)

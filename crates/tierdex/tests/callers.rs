@@ -38,8 +38,10 @@ fn a_panic_of_a_callback_affects_no_other_request() {
     let index = &Index::open_on(write_frequent_terms(1_000_000)).unwrap();
     let engine = Engine::new(index, &engine_options(64, 1)).unwrap();
     let whole = engine.search(exhaustive_request(index)).unwrap();
-    let mut called = 0;
+    let (mut submissions, mut called) = (0, 0);
     while called == 0 {
+        submissions += 1;
+        assert!(submissions < 1000, "no caller evaluates its request");
         let cancel = || {
             called += 1;
             panic!("of a callback")

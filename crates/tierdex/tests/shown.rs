@@ -123,6 +123,27 @@ fn an_engine_reads_ids_with_the_hits() {
     }
 }
 
+/// Hits belong to the caller, which may rank them again, or keep some of them.
+#[test]
+fn hits_that_a_caller_reorders_keep_their_ids() {
+    let docs: Vec<_> = (0..500)
+        .map(|number| (format!("id-{number}"), String::new(), "all ".repeat(1 + number * 7 % 9)))
+        .collect();
+    let index = index_documents(&docs, 2);
+    let engine = Engine::new(&index, &engine_options(64, 1)).unwrap();
+    let mut found = engine.search(SearchRequest::new(parse_query(&index, "all")).k(100)).unwrap();
+    let changes: [fn(&mut Vec<SearchHit>); 3] = [
+        |hits| hits.reverse(),
+        |hits| hits.retain(|hit| hit.document % 3 > 0),
+        |hits| hits.extend_from_within(..5),
+    ];
+    for change in changes {
+        change(&mut found.hits);
+        let expected = found.hits.iter().map(|hit| docs[hit.document as usize].0.clone());
+        assert_eq!(found.ids().unwrap(), expected.collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn each_page_of_ids_is_requested_once() {
     let docs: Vec<_> = (0..20_000)

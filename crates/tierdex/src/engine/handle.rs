@@ -151,8 +151,8 @@ impl Engine {
 
     /// As [`Engine::submit`]; but while a search thread sleeps, the calling thread evaluates an interactive
     /// request itself, and the ticket then usually has the result. `is_cancelled` is called after each time
-    /// slice of 0.2 ms and after each wait for a read; if it returns true, the request is cancelled. If it
-    /// panics, too, and the panic goes on when the request has ended.
+    /// slice of 0.2 ms and after each wait for a read; if it returns true, the request is cancelled. A panic
+    /// of `is_cancelled` also cancels the request, and goes on when the request has ended.
     ///
     /// # Errors
     /// As [`Engine::submit`].

@@ -20,10 +20,10 @@ pub const STACK_BYTES: u64 = 24 << 10;
 /// Pins and waits of an evaluation, and what does not depend on its query.
 pub(super) const EVALUATION_BYTES: u64 = 7 << 10;
 
-/// A requested hit: in each result held in memory, the offset of its id there, and in the output without its
-/// id.
+/// A requested hit: in each result held in memory, document, offset and length of its id there, and in the
+/// output without its id.
 const HIT_RESULT_BYTES: u64 = 8;
-const HIT_OFFSET_BYTES: u64 = 8;
+const HIT_ID_ENTRY_BYTES: u64 = 10;
 const HIT_OUTPUT_BYTES: u64 = 64;
 
 /// Reading of ids by a caller: a buffer that grows by doubling, a page of ids, and an id.
@@ -64,7 +64,7 @@ pub fn result_bytes(hits: u64) -> u64 {
 /// Bytes of a result of `hits` hits, with their ids.
 pub(super) fn result_with_ids_bytes(hits: u64) -> u64 {
     let ids = result_ids_bytes(usize::try_from(hits).unwrap_or(usize::MAX)) as u64;
-    result_bytes(hits).saturating_add(HIT_OFFSET_BYTES.saturating_mul(hits)).saturating_add(ids)
+    result_bytes(hits).saturating_add(HIT_ID_ENTRY_BYTES.saturating_mul(hits)).saturating_add(ids)
 }
 
 /// Bytes of the output of `hits` hits.

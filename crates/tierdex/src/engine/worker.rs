@@ -126,8 +126,8 @@ impl<'x> SearchThread<'x> {
         own.begin(request);
         while !own.running.is_empty() {
             own.step();
-            let is_due = |running: &Running| running.request.stop.cancel_handle.is_cancelled();
-            if own.running.iter().any(|running| !is_due(running)) && is_cancelled() {
+            let continues = |running: &Running| !running.request.stop.cancel_handle.is_cancelled();
+            if own.running.iter().any(continues) && is_cancelled() {
                 own.cancel();
             }
         }

@@ -10,6 +10,8 @@ use crate::{
     segment::read::{BlockSource, FILES},
 };
 
+const _: () = assert!(ID_BYTES_MAX < HitIds::UNREAD as usize);
+
 /// Maximum bytes of external ids that are read at a time after a search.
 pub(crate) const IDS_READ_BYTES: usize = 64 << 10;
 
@@ -44,9 +46,9 @@ impl Searcher {
         Ok(())
     }
 
-    /// Calls `body` with each hit and its external id, in the order of the hits. Ids that are not in `known`,
-    /// which are of these hits, are read from the files; at most 64 KiB of them, or a single longer one, are
-    /// in memory at a time.
+    /// Calls `body` with each hit and its external id, in the order of the hits. Ids that `known` does not
+    /// have at the index of their hit are read from the files; at most 64 KiB of them, or a single longer
+    /// one, are in memory at a time.
     pub fn for_each_id<E: From<Error>>(
         &self,
         hits: &[SearchHit],
@@ -57,19 +59,21 @@ impl Searcher {
         while begin < hits.len() {
             count = count.clamp(1, hits.len() - begin);
             let chunk = begin..begin + count;
-            let missing = chunk.clone().filter(|at| known.get(*at).is_none());
+            let missing = hits[chunk.clone()].iter().zip(begin..).map(|(hit, at)| (at, hit.document));
+            let missing = missing.filter(|(at, document)| known.get(*at, *document).is_none());
             let bytes_max = if count == 1 { ID_BYTES_MAX } else { IDS_READ_BYTES };
-            let read = self.read_ids(missing.map(|at| hits[at].document), bytes_max, &FILES)?;
+            let read = self.read_ids(missing.map(|(_, document)| document), bytes_max, &FILES)?;
             // Ids of this mean length take three quarters of the memory.
-            let ids = read.parts.iter().filter(|(_, bytes)| *bytes != HitIds::UNREAD).count();
+            let ids = read.lengths.iter().filter(|bytes| **bytes != HitIds::UNREAD).count();
             let next = ids.max(1).saturating_mul(IDS_READ_BYTES / 4 * 3) / read.text.len().max(1);
-            if ids < read.parts.len() {
+            if ids < read.lengths.len() {
                 count = next.min(count / 2);
                 continue;
             }
-            let mut read_ids = (0..).map_while(|at| read.get(at));
+            let mut indexes = 0..;
             for at in chunk {
-                let id = known.get(at).or_else(|| read_ids.next());
+                let document = hits[at].document;
+                let id = known.get(at, document).or_else(|| read.get(indexes.next()?, document));
                 body(hits[at], id.unwrap_or_default())?;
             }
             begin += count;
@@ -92,7 +96,8 @@ impl Searcher {
         let expected = order.len().saturating_mul(ID_BYTES_TYPICAL);
         let mut ids = HitIds {
             text: String::with_capacity(bytes_max.min(expected)),
-            parts: vec![(0, HitIds::UNREAD); order.len()],
+            starts: vec![(0, 0); order.len()],
+            lengths: vec![HitIds::UNREAD; order.len()],
         };
         let (mut rest, mut fits) = (order.as_slice(), true);
         while fits && let Some((first, _)) = rest.first() {
@@ -104,7 +109,9 @@ impl Searcher {
             segment.ids().read_ids(&here, source, |at, id| {
                 fits = ids.text.len() + id.len() <= bytes_max;
                 if fits {
-                    ids.parts[some[at].1 as usize] = (ids.text.len() as u32, id.len() as u32);
+                    let (document, index) = some[at];
+                    ids.starts[index as usize] = (document, ids.text.len() as u32);
+                    ids.lengths[index as usize] = id.len() as u16;
                     ids.text.push_str(id);
                 }
                 fits

@@ -68,18 +68,21 @@ pub struct SearchResult {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HitIds {
     pub(super) text: String,
-    /// For each document the offset of its id in `text` and its length; the length is [`HitIds::UNREAD`] if
-    /// the id was not read.
-    pub(super) parts: Vec<(u32, u32)>,
+    /// Each document, and the offset of its id in `text`.
+    pub(super) starts: Vec<(u32, u32)>,
+    /// Bytes of each id; [`HitIds::UNREAD`] if it was not read.
+    pub(super) lengths: Vec<u16>,
 }
 
 impl HitIds {
-    pub(super) const UNREAD: u32 = u32::MAX;
+    pub(super) const UNREAD: u16 = u16::MAX;
 
-    /// The id of the document at an index in the sequence, if it was read.
-    pub fn get(&self, index: usize) -> Option<&str> {
-        let (start, bytes) = *self.parts.get(index).filter(|(_, bytes)| *bytes != HitIds::UNREAD)?;
-        Some(&self.text[start as usize..][..bytes as usize])
+    /// The id of a document, if it is at this index in the sequence and was read. A caller may have reordered
+    /// its hits.
+    pub fn get(&self, index: usize, document: u32) -> Option<&str> {
+        let (_, start) = *self.starts.get(index).filter(|(other, _)| *other == document)?;
+        let bytes = *self.lengths.get(index).filter(|bytes| **bytes != HitIds::UNREAD)?;
+        Some(&self.text[start as usize..][..bytes.into()])
     }
 }
 
