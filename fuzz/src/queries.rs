@@ -22,8 +22,12 @@ const QUERY_PIECES: [&str; 48] = [
 ];
 
 /// Limits so low that the short lists of the test index are evaluated by the code for long lists.
-const SMALL_TUNING: Tuning =
-    Tuning { superblocks_ordered: 1, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
+const SMALL_TUNING: Tuning = Tuning {
+    superblocks_ordered: 1,
+    head_record_bytes_min: 1 << 7,
+    head_superblocks_per_candidate: 0,
+    impact_record_bytes_max: 1 << 9,
+};
 
 /// The scorer that two bits of an input select.
 const RANKINGS: [Scorer; 4] = [

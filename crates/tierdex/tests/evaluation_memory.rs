@@ -36,6 +36,14 @@ fn index_lists() -> Index {
     Index::open_on(write_lists(DOCUMENTS, &terms.collect::<Vec<_>>())).unwrap()
 }
 
+/// A term in all documents, whose skip record is so long that only the entries that are needed are read.
+fn index_long_list() -> Index {
+    const DOCUMENTS: u32 = 1_200_000;
+    let frequencies = (0..DOCUMENTS).map(|document| 1 + document % 5 * (document % 11 / 10)).collect();
+    let list = ("all".to_string(), ((0..DOCUMENTS).collect(), frequencies));
+    Index::open_on(write_lists(DOCUMENTS, &[list])).unwrap()
+}
+
 /// Documents of words with positions.
 fn index_texts() -> Index {
     let field = Field { positions: true, ..Field::new("text", Source::Text) };
@@ -73,7 +81,7 @@ fn measure_request(index: &Index, request: SearchRequest, before: usize) -> (u64
 #[test]
 fn evaluations_reserve_what_they_allocate() {
     let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
-    let (lists, texts) = (index_lists(), index_texts());
+    let (lists, long, texts) = (index_lists(), index_long_list(), index_texts());
     let many = |mark: &str| (0..1024).map(|n| format!("{mark}m{n:04}")).collect::<Vec<_>>().join(" ");
     let texts_of = |index, cases: &[(&str, usize, u64)]| {
         let case = |(text, k, percent): &(&str, usize, u64)| (index, text.to_string(), *k, *percent);
@@ -114,6 +122,7 @@ fn evaluations_reserve_what_they_allocate() {
         ],
     );
     cases.extend([(&lists, many(""), 10, 115), (&lists, many("+"), 10, 115)]);
+    cases.extend(texts_of(&long, &[("all", 1, 115), ("all", 10, 115)]));
     cases.extend(texts_of(
         &texts,
         &[

@@ -274,15 +274,12 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Reads the entries of these superblocks in the skip record, unless they have been read.
-    pub(super) fn read_entries(&mut self, field: &FieldReader, superblocks: &[usize]) -> Result<()> {
-        match self {
-            Blocks::Inline(_) => Ok(()),
-            Blocks::Listed(list) => {
-                (list.location, list.prefetched) = Default::default();
-                field.read_entries(&mut list.list, superblocks, list.source)
-            }
+    /// As [`ScatteredBlocks::keep_superblocks`](super::ScatteredBlocks::keep_superblocks).
+    pub(super) fn keep_superblocks(&mut self, field: &FieldReader, superblocks: &[u32]) -> Result<()> {
+        if let Blocks::Listed(list) = self {
+            *list.list = field.read_superblocks(&list.list, superblocks, list.source)?;
         }
+        Ok(())
     }
 
     /// The first block from `from` on that can contain `document` or a later one.

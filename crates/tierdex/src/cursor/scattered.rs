@@ -175,14 +175,11 @@ impl<'a> ScatteredBlocks<'a> {
         self.blocks.skips()
     }
 
-    /// Whether some entries of superblocks in the skip record may not have been read.
-    pub fn may_have_unread_entries(&self) -> bool {
-        self.skips().is_some_and(BlockList::may_have_unread_entries)
-    }
-
-    /// Reads the entries of these superblocks in the skip record, unless they have been read.
-    pub fn read_entries(&mut self, superblocks: &[usize]) -> Result<()> {
-        self.blocks.read_entries(self.field, superblocks)
+    /// Reads the entries of these superblocks, at least one, of a list of which only the head of the skip
+    /// record was read, before any block is used. From then on the list has only these superblocks, and their
+    /// blocks are numbered from 0.
+    pub fn keep_superblocks(&mut self, superblocks: &[u32]) -> Result<()> {
+        self.blocks.keep_superblocks(self.field, superblocks)
     }
 
     /// The first block from `from` on that can contain `document` or a later one; [`ScatteredBlocks::len`]

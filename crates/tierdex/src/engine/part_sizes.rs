@@ -77,12 +77,16 @@ pub fn ordinary_plan_bytes(index: &Index) -> u64 {
     (ORDINARY_TERMS * leaf_memory(index.segments().len())) as u64
 }
 
-/// Bytes of the lists of an ordinary query, with skip data unless it is resident: that of a term takes at
-/// most an eighth of a byte for each document.
+/// Skip data of an ordinary query, at most: that of lists of about 260 million postings without positions. A
+/// budget need not grow with the documents beyond that; queries of longer lists have what it leaves.
+const ORDINARY_SKIPS_BYTES_MAX: u64 = 12 << 20;
+
+/// Bytes of the lists of an ordinary query, with skip data unless it is resident: half a byte for each
+/// document, as terms of ordinary text have.
 pub fn ordinary_lists_bytes(index: &Index, has_resident_skips: bool) -> u64 {
     let positions = index.schema().fields.iter().any(|field| field.positions);
     let documents = index.segments().iter().map(|segment| u64::from(segment.documents())).max().unwrap_or(0);
-    let skips = if has_resident_skips { 0 } else { documents / 2 };
+    let skips = if has_resident_skips { 0 } else { (documents / 2).min(ORDINARY_SKIPS_BYTES_MAX) };
     working_memory(ORDINARY_TERMS, positions) + skips
 }
 

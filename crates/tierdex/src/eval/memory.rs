@@ -18,7 +18,9 @@ use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
-use crate::segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, READ_AHEAD_BYTES, Segment, TermInfo};
+use crate::segment::read::{
+    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockList, READ_AHEAD_BYTES, RecordPart, Segment, TermInfo,
+};
 use crate::{
     eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,
     eval::state::buffers::LookUpBuffers, eval::strategies::initial_threshold::prescored_term,
@@ -158,10 +160,9 @@ impl SegmentMemory {
             (plan.view(number, segment), plan.strategy(number), &plan.options.tuning);
         let mut need = SegmentMemory::default();
         let is_ordered = strategy.kind == StrategyKind::ImpactOrdered;
-        // Never `FewEntries`: a record of which the head is read first may later be read as a whole.
-        strategy.for_each_leaf(strategy.required_use(false), &mut |leaf, data_use| {
+        strategy.for_each_leaf(strategy.required_use(!reads_ahead), &mut |leaf, data_use| {
             need.add_list(view, leaf, data_use, tuning);
-            if is_ordered && data_use == SkipDataUse::Impacts {
+            if is_ordered && data_use != SkipDataUse::MaxShares {
                 need.add_block_order(view, leaf, tuning);
             }
         });
@@ -184,10 +185,20 @@ impl SegmentMemory {
         let leaf = &view.plan.leaves[leaf];
         let field = view.segment.field(leaf.field);
         if field.skips_file().resident().is_none() {
-            let bounds = leaf.share_bounds(view.segment);
-            let part = record_part(info, bounds.as_ref(), data_use, tuning);
-            let record = field.record_range(info, part);
-            self.bytes += record.end - record.start;
+            let positions = field.positions_file().is_some();
+            self.bytes += match record_part(info, leaf, view.segment, data_use, tuning) {
+                // The head stays until the entries were read, perhaps all.
+                RecordPart::Head => {
+                    let postings = info.document_frequency;
+                    BlockList::head_bytes(postings, positions)
+                        + BlockList::bytes_without_impacts(postings, positions)
+                        + BlockList::bytes_without_impacts((BLOCK * SUPERBLOCK) as u32, positions)
+                }
+                part => {
+                    let record = field.record_range(info, part);
+                    record.end - record.start
+                }
+            };
         }
         self.read_buffers += if info.blocks.is_some() { LIST_PARTS } else { 0 };
     }

@@ -7,7 +7,9 @@ use crate::eval::nodes::{
 };
 use crate::eval::strategy::has_positive_scores;
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
+use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::{Clauses, plan_node::Leaf, plan_node::PlanNode};
+use crate::schema::NormKind;
 use crate::segment::read::{BlockSource, RecordPart, Segment, TermInfo};
 use crate::{Result, eval::state::Refine, eval::state::Scratch, rank::TermScorer};
 use std::sync::atomic::Ordering;
@@ -15,8 +17,12 @@ use std::sync::atomic::Ordering;
 /// What the evaluation of a list uses of its skip record, which decides what is read ([`record_part`]).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkipDataUse {
-    /// The entries of the few superblocks with high max scores: the only list of the query, in impact order.
-    FewEntries,
+    /// The entries of the superblocks with the highest max scores, about as many as there are hits: the only
+    /// list of the query, in impact order.
+    BestEntries {
+        /// Expected number of candidates.
+        candidates: usize,
+    },
     /// Impacts, by which postings of a block are selected before they are scored.
     Impacts,
     /// Max shares of blocks only: whole blocks are scored, or candidates of other lists are looked up.
@@ -46,7 +52,9 @@ impl Strategy {
     pub(super) fn required_use(&self, prefetches: bool) -> SkipDataUse {
         let refines = !(self.clauses.filter.is_empty() && self.clauses.must_not.is_empty());
         match self.kind {
-            StrategyKind::ImpactOrdered if prefetches && !refines => SkipDataUse::FewEntries,
+            StrategyKind::ImpactOrdered if prefetches && !refines => {
+                SkipDataUse::BestEntries { candidates: self.expected_candidates as usize }
+            }
             StrategyKind::ImpactOrdered | StrategyKind::Conjunction => SkipDataUse::Impacts,
             _ => SkipDataUse::MaxShares,
         }
@@ -158,7 +166,7 @@ impl<'a> ListOpener<'a, '_> {
     fn open_term(&mut self, leaf: usize, scorer: &'a TermScorer, data_use: SkipDataUse) -> Result<Term<'a>> {
         let info = self.view.term_info(leaf).expect("clauses of terms that a segment lacks were removed");
         let (leaf, segment) = (&self.view.plan.leaves[leaf], self.view.segment);
-        let part = record_part(info, leaf.share_bounds(segment).as_ref(), data_use, &self.tuning);
+        let part = record_part(info, leaf, segment, data_use, &self.tuning);
         Term::open(leaf, scorer, info, part, segment, self.source, self.scratch)
     }
 
@@ -169,8 +177,7 @@ impl<'a> ListOpener<'a, '_> {
         if let Some(info) = info
             && field.skips_file().resident().is_none()
         {
-            let bounds = leaf.share_bounds(self.view.segment);
-            let part = record_part(info, bounds.as_ref(), data_use, &self.tuning);
+            let part = record_part(info, leaf, self.view.segment, data_use, &self.tuning);
             self.source.prefetch(field.skips_file(), field.record_range(info, part));
         }
     }
@@ -189,22 +196,31 @@ impl Leaf {
 ///
 /// - All of it, with impacts: if there are no bounds from max shares; or if postings are selected by impacts,
 ///   unless the record is so long that reading it takes longer than scoring whole blocks.
-/// - The head, and later the entries that are needed: if few entries of a long record are used, and bounds
-///   are tight, so that impacts are not needed.
+/// - The head, and later the entries that are needed: if few entries of a long record are used, bounds are
+///   tight, so that impacts are not needed, and max shares guarantee scores, which raise the threshold. If
+///   many are used, all are read at once, without impacts.
 /// - All of it without impacts otherwise.
 pub(super) fn record_part(
     info: &TermInfo,
-    bounds: Option<&ShareBounds>,
+    leaf: &Leaf,
+    segment: &Segment,
     data_use: SkipDataUse,
     tuning: &Tuning,
 ) -> RecordPart {
-    use SkipDataUse::{FewEntries, Impacts};
+    use SkipDataUse::{BestEntries, Impacts};
+    let superblocks = (info.document_frequency as usize).div_ceil(BLOCK * SUPERBLOCK);
     let record = info.skips.end - info.skips.start;
     let is_long = record > tuning.head_record_bytes_min;
-    match (bounds, data_use) {
+    let guarantees_scores = segment.field(leaf.field).field().norms == NormKind::Byte;
+    match (leaf.share_bounds(segment), data_use) {
         (None, _) => RecordPart::Whole,
-        (Some(bounds), FewEntries) if bounds.is_tight && is_long => RecordPart::Head,
-        (Some(_), FewEntries | Impacts) if record <= tuning.impact_record_bytes_max => RecordPart::Whole,
+        (Some(bounds), BestEntries { candidates }) if bounds.is_tight && guarantees_scores && is_long => {
+            let is_few = candidates.saturating_mul(tuning.head_superblocks_per_candidate) <= superblocks;
+            if is_few { RecordPart::Head } else { RecordPart::WithoutImpacts }
+        }
+        (Some(_), BestEntries { .. } | Impacts) if record <= tuning.impact_record_bytes_max => {
+            RecordPart::Whole
+        }
         _ => RecordPart::WithoutImpacts,
     }
 }

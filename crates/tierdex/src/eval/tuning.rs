@@ -15,6 +15,9 @@ pub struct Tuning {
     /// Minimum size, in bytes, of a skip record that a query of a single term reads in parts from disk: only
     /// the head and the entries that are needed.
     pub head_record_bytes_min: u64,
+    /// Minimum number of superblocks, for each expected candidate, of a list whose record is read in parts.
+    /// Frequent terms in 160M documents, top 1,024, one run: 1.14 times the queries a second with 8, not 2.
+    pub head_superblocks_per_candidate: usize,
     /// Longest skip record, in bytes, that is read from disk with its impacts.
     pub impact_record_bytes_max: u64,
 }
@@ -22,7 +25,12 @@ pub struct Tuning {
 impl Default for Tuning {
     /// 512 superblocks have 4 million postings; a record of 1 MB is that of about 8 million postings.
     fn default() -> Tuning {
-        Tuning { superblocks_ordered: 512, head_record_bytes_min: 32 << 10, impact_record_bytes_max: 1 << 20 }
+        Tuning {
+            superblocks_ordered: 512,
+            head_record_bytes_min: 32 << 10,
+            head_superblocks_per_candidate: 8,
+            impact_record_bytes_max: 1 << 20,
+        }
     }
 }
 
@@ -135,9 +143,6 @@ pub(super) const PHRASE_TERMS_LOOKED_UP_FIRST: usize = 2;
 /// differs by at least this from that of the stored shares, after scaling
 /// ([`ShareBounds`](super::nodes::ShareBounds)). Decoding impacts then saves more than it costs.
 pub(super) const LOOSE_BOUNDS_MIN: f64 = 0.05;
-
-/// Maximum number of superblocks whose entries of skip data are read in one step.
-pub(super) const ENTRIES_READ_MAX: usize = 64;
 
 /// Maximum number of lists whose buffers are kept for the next query, and that have look-up buffers of their
 /// own during a query.

@@ -38,8 +38,12 @@ pub struct Answer {
 }
 
 /// Sizes with which lists of small indexes are evaluated as long lists are with the sizes of releases.
-pub const SMALL_TUNING: Tuning =
-    Tuning { superblocks_ordered: 6, head_record_bytes_min: 1 << 7, impact_record_bytes_max: 1 << 9 };
+pub const SMALL_TUNING: Tuning = Tuning {
+    superblocks_ordered: 6,
+    head_record_bytes_min: 1 << 7,
+    head_superblocks_per_candidate: 0,
+    impact_record_bytes_max: 1 << 9,
+};
 
 /// [`SMALL_TUNING`], and the sizes of releases.
 pub fn all_tunings() -> [Tuning; 2] {

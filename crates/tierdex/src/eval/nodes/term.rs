@@ -12,7 +12,7 @@ pub(crate) use look_up::{BlockPostings, LookUpBounds};
 
 use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, ScoreWindow, Scratch, positions_within};
-use crate::eval::{nodes::ShareBounds, state::buffers::TermBuffers, tuning::ENTRIES_READ_MAX};
+use crate::eval::{nodes::ShareBounds, state::buffers::TermBuffers};
 use crate::limits::BLOCK;
 use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
@@ -191,10 +191,9 @@ impl<'a> Term<'a> {
     }
 
     /// Calls `body` with each block of these superblocks whose max score is at least `min_score`, and that
-    /// max score, in document order. Max scores are computed from impacts if `by_impacts`. Missing entries of
-    /// skip data are read.
+    /// max score, in document order. Max scores are computed from impacts if `by_impacts`.
     pub(crate) fn each_block_at_least(
-        &mut self,
+        &self,
         superblocks: &Range<usize>,
         min_score: u32,
         by_impacts: bool,
@@ -204,11 +203,7 @@ impl<'a> Term<'a> {
             body(&self.blocks, 0, self.block_max_score(0));
             return Ok(());
         }
-        let min_units = |bounds: ShareBounds| bounds.min_units(self.scorer.min_share(min_score));
-        let units = self.bounds.map_or(0, min_units);
-        if self.blocks.may_have_unread_entries() {
-            self.read_entries_at_least(superblocks.clone(), units)?;
-        }
+        let units = self.min_units(min_score);
         let Some(list) = self.blocks.skips() else { return Ok(()) };
         for superblock in superblocks.clone() {
             if list.superblock_max_share(superblock) < units {
@@ -238,19 +233,21 @@ impl<'a> Term<'a> {
         Ok(())
     }
 
-    /// Reads the skip data entries of those superblocks whose stored max share is at least `units`.
-    fn read_entries_at_least(&mut self, superblocks: Range<usize>, units: u16) -> Result<()> {
-        let mut read = Vec::with_capacity(ENTRIES_READ_MAX);
-        for superblock in superblocks {
-            if self.blocks.skips().is_some_and(|list| list.superblock_max_share(superblock) >= units) {
-                read.push(superblock);
-            }
-            if read.len() == ENTRIES_READ_MAX {
-                self.blocks.read_entries(&read)?;
-                read.clear();
-            }
-        }
-        self.blocks.read_entries(&read)
+    /// The least stored max share of a block or superblock whose max score is at least `min_score`.
+    fn min_units(&self, min_score: u32) -> u16 {
+        let min_units = |bounds: ShareBounds| bounds.min_units(self.scorer.min_share(min_score));
+        self.bounds.map_or(0, min_units)
+    }
+
+    /// The superblocks whose max score, by their stored max share, is at least `min_score`.
+    pub(crate) fn superblocks_at_least(&self, superblocks: Range<usize>, min_score: u32, out: &mut Vec<u32>) {
+        let (list, units) = (self.blocks.skips(), self.min_units(min_score));
+        let reaches =
+            |superblock: &usize| list.is_none_or(|list| list.superblock_max_share(*superblock) >= units);
+        out.clear();
+        // Exactly, since the memory of an evaluation is counted.
+        out.reserve_exact(superblocks.len());
+        out.extend(superblocks.filter(reaches).map(|superblock| superblock as u32));
     }
 
     /// Upper bound of the scores of the list.

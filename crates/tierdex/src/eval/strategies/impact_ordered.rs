@@ -22,6 +22,7 @@ use crate::eval::tuning::{
     RUN_BLOCKS_MAX,
 };
 use crate::limits::{BLOCK, SUPERBLOCK};
+use crate::segment::read::BlockList;
 use std::ops::Range;
 use tierdex_cache::PlannedReads;
 use tierdex_codec::largest;
@@ -78,12 +79,13 @@ impl ImpactOrderedRun<'_, '_, '_> {
         selection: &mut Vec<u64>,
     ) -> Result<()> {
         let prefetches = self.term.blocks.prefetches();
-        if prefetches && self.others.is_empty() {
-            raise_threshold(self.term, search)?;
+        let has_entries = self.term.blocks.skips().is_none_or(BlockList::has_entries);
+        if (prefetches && self.others.is_empty() || !has_entries) && !self.raise_threshold(search)? {
+            return Ok(());
         }
+        let superblocks = self.term.superblocks(search.range());
         let superblocks_ordered = search.options.tuning.superblocks_ordered;
         let keys_max = superblocks_ordered * SUPERBLOCK;
-        let superblocks = self.term.superblocks(search.range());
         // Reading a block takes longer than decoding the impacts of many.
         let by_impacts = self.term.has_loose_bounds() && prefetches;
         let mut part = OrderedPart { superblocks: superblocks.clone(), by_impacts };
@@ -116,7 +118,7 @@ impl ImpactOrderedRun<'_, '_, '_> {
         // First round, in document order.
         let min_key = keys[..blocks].iter().copied().min().unwrap_or(u64::MAX);
         keys[..blocks].sort_unstable_by_key(|key| block_of(*key));
-        if prefetches && self.others.is_empty() && !self.term.blocks.may_have_unread_entries() {
+        if prefetches && self.others.is_empty() {
             self.prefetch_all(&keys[..blocks], part.superblocks.clone(), search)?;
         }
         let first = FirstRound { blocks, min_key };
@@ -137,24 +139,58 @@ impl ImpactOrderedRun<'_, '_, '_> {
         Ok(())
     }
 
+    /// Raises the threshold by skip data. If only the head of it was read, the entries of the superblocks
+    /// that may contain hits are read now. False if there are none.
+    fn raise_threshold(&mut self, search: &mut Search<'_>) -> Result<bool> {
+        raise_threshold(self.term, search)?;
+        if self.term.blocks.skips().is_none_or(BlockList::has_entries) {
+            return Ok(true);
+        }
+        let mut best = std::mem::take(&mut search.scratch.bounds);
+        let superblocks = self.term.superblocks(search.range());
+        self.term.superblocks_at_least(superblocks, search.min_score(), &mut best);
+        let has_hits = !best.is_empty();
+        let kept = if has_hits { self.term.blocks.keep_superblocks(&best) } else { Ok(()) };
+        search.scratch.bounds = best;
+        kept?;
+        if has_hits {
+            raise_threshold(self.term, search)?;
+        }
+        Ok(has_hits)
+    }
+
     /// Prefetches all blocks that may contain hits, if reading them costs at most [`ALL_BLOCKS_COST`] times
     /// as much as reading the `first` blocks, which are in document order.
-    fn prefetch_all(&mut self, first: &[u64], superblocks: Range<usize>, search: &Search<'_>) -> Result<()> {
+    fn prefetch_all(
+        &mut self,
+        first: &[u64],
+        superblocks: Range<usize>,
+        search: &mut Search<'_>,
+    ) -> Result<()> {
+        let mut best = std::mem::take(&mut search.scratch.bounds);
+        self.term.superblocks_at_least(superblocks, search.min_score(), &mut best);
+        let done = self.prefetch_superblocks(first, &best, search);
+        search.scratch.bounds = best;
+        done
+    }
+
+    /// As [`Self::prefetch_all`], of these superblocks.
+    fn prefetch_superblocks(&mut self, first: &[u64], best: &[u32], search: &Search<'_>) -> Result<()> {
         let Some(costs) = self.term.blocks.read_costs() else { return Ok(()) };
         let (mut of_first, mut of_all) = (PlannedReads::new(costs), PlannedReads::new(costs));
         for block in first.iter().map(|key| block_of(*key)) {
             self.term.blocks.add_to_reads(block..block + 1, &mut of_first)?;
         }
-        for superblock in superblocks.clone() {
-            for run in self.runs_at_least(superblock, search)? {
+        for superblock in best {
+            for run in self.runs_at_least(*superblock as usize, search)? {
                 self.term.blocks.add_to_reads(run, &mut of_all)?;
             }
             if of_all.cost() > ALL_BLOCKS_COST * of_first.cost() {
                 return Ok(());
             }
         }
-        for superblock in superblocks {
-            for run in self.runs_at_least(superblock, search)? {
+        for superblock in best {
+            for run in self.runs_at_least(*superblock as usize, search)? {
                 if !self.term.blocks.prefetch_run(run, true)? {
                     return Ok(());
                 }

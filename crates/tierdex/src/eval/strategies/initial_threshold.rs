@@ -111,18 +111,14 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
     Ok(if scores.len() < k { 0 } else { nth_largest(&mut scores, k) })
 }
 
-/// Raises the threshold of a query of one term after its skip data was read, to a score that `k` documents
-/// are known to reach. [`initial_threshold`] does it before, if skip data is resident.
+/// Raises the threshold of a query of one term after its skip data, or a part of it, was read: to a score
+/// that `k` documents are known to reach. [`initial_threshold`] does it before, if skip data is resident.
 pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
     let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
     let mut threshold = search.collector.threshold();
     scores.clear();
-    if list.may_have_unread_entries() {
-        scores.reserve_exact(list.superblocks());
-        let shares = (0..list.superblocks()).map(|superblock| list.superblock_max_share(superblock));
-        scores.extend(shares.map(|share| term.guaranteed_score(share)));
-    } else if k <= INITIAL_THRESHOLD_K_MAX {
+    if k <= INITIAL_THRESHOLD_K_MAX || !list.has_entries() {
         let best = BestBlocks { list, k, threshold, score: |share| term.guaranteed_score(share as u16) };
         let superblock_value = |superblock| Ok(u32::from(list.superblock_max_share(superblock)));
         threshold = best.collect_scores(scores, superblock_value, |_, share| Ok(u32::from(share)))?;
@@ -136,7 +132,8 @@ pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Resul
     Ok(())
 }
 
-/// Collects, from the skip data of a list, scores that the best documents of its blocks are known to reach.
+/// Collects, from the skip data of a list, scores that the best documents of its blocks are known to reach,
+/// or those of its superblocks if only the head was read.
 struct BestBlocks<'l, S> {
     list: &'l BlockList<'l>,
     k: usize,
@@ -164,10 +161,14 @@ impl<S: Fn(u32) -> u32> BestBlocks<'_, S> {
             if value <= least || self.threshold > 0 && (self.score)(value) <= self.threshold {
                 continue;
             }
-            for (block, share) in list.block_max_shares(superblock) {
-                let value = block_value(block, share)?;
-                if value > least {
-                    scores.push(value);
+            if !list.has_entries() {
+                scores.push(value);
+            } else {
+                for (block, share) in list.block_max_shares(superblock) {
+                    let value = block_value(block, share)?;
+                    if value > least {
+                        scores.push(value);
+                    }
                 }
             }
             if scores.len() - before >= 2 * k {

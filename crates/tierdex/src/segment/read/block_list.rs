@@ -1,6 +1,13 @@
 //! The skip record of a posting list that is stored in blocks: where its blocks are, which documents they
 //! contain, and which scores they can reach.
 
+mod arrays;
+mod layout;
+
+use self::arrays::{count_less, gallop};
+use self::layout::{
+    DOCS_LENS, FREQS_LENS, LAST_DOCUMENTS, MAX_SHARES, POSITIONS_LENS, entry_bytes, head_range,
+};
 use super::terms::TermInfo;
 use crate::bytes::{ByteReader, u16_at, u32_at, u64_at};
 use crate::limits::{BLOCK, SUPERBLOCK};
@@ -64,29 +71,7 @@ pub struct BlockList<'a> {
     entry_len: usize,
     /// Offset in the record of the impacts.
     impacts: usize,
-    /// For each superblock, whether its entry was read; `None` if the record was read with all entries.
-    entries_read: Option<Vec<bool>>,
 }
-
-/// Bytes that the entry of a superblock has before its arrays, and that it has for each block.
-const fn entry_bytes(positions: bool) -> (usize, usize) {
-    if positions { (34, 15) } else { (26, 11) }
-}
-
-/// Offsets in a record at which its head of `superblocks` max shares and last documents starts and ends.
-const fn head_range(superblocks: usize, positions: bool) -> (usize, usize) {
-    let start = if positions { 8 } else { 0 };
-    (start, start + 6 * superblocks)
-}
-
-/// An entry has arrays with an element for each of its blocks: the last document, the max share, and the
-/// bytes of documents, frequencies, positions (if the field has them) and impacts. These are the bytes that
-/// a block takes in all arrays before the named one.
-const LAST_DOCUMENTS: usize = 0;
-const MAX_SHARES: usize = 4;
-const DOCS_LENS: usize = 6;
-const FREQS_LENS: usize = 8;
-const POSITIONS_LENS: usize = 10;
 
 impl<'a> BlockList<'a> {
     /// Bytes of the record of a list with this number of postings, without its impacts.
@@ -113,7 +98,22 @@ impl<'a> BlockList<'a> {
         &self.bytes[..self.impacts]
     }
 
+    /// A record that was read with all entries.
     pub(super) fn parse(
+        file: &'a str,
+        term: &TermInfo,
+        bytes: Cow<'a, [u8]>,
+        positions: bool,
+    ) -> Result<BlockList<'a>> {
+        let list = BlockList::parse_unchecked(file, term, bytes, positions)?;
+        if list.impacts > list.bytes.len() {
+            return Err(list.corrupt("ends early"));
+        }
+        Ok(list)
+    }
+
+    /// A record, the length of which is not checked.
+    fn parse_unchecked(
         file: &'a str,
         term: &TermInfo,
         bytes: Cow<'a, [u8]>,
@@ -127,8 +127,7 @@ impl<'a> BlockList<'a> {
         let superblocks = blocks.div_ceil(SUPERBLOCK);
         let (start, entries) = head_range(superblocks, positions);
         let impacts = BlockList::bytes_without_impacts(postings, positions);
-        let impacts = usize::try_from(impacts).ok().filter(|&impacts| impacts <= bytes.len());
-        let impacts = impacts.ok_or_else(|| view.corrupt("ends early"))?;
+        let impacts = usize::try_from(impacts).map_err(|_| view.corrupt("ends early"))?;
         let superblock_last = start + 2 * superblocks;
         let (fixed, of_block) = entry_bytes(positions);
         Ok(BlockList {
@@ -144,7 +143,6 @@ impl<'a> BlockList<'a> {
             arrays: entries + fixed,
             entry_len: fixed + SUPERBLOCK * of_block,
             impacts,
-            entries_read: None,
         })
     }
 
@@ -168,34 +166,68 @@ impl<'a> BlockList<'a> {
         (self.postings as usize - block * BLOCK).min(BLOCK)
     }
 
-    /// Marks the entries of all superblocks as not read.
-    pub(super) fn with_unread_entries(mut self: Box<Self>) -> Box<Self> {
-        self.entries_read = Some(vec![false; self.superblocks()]);
-        self
-    }
-
-    /// Byte range in `skips` of the entry of a superblock; `None` if the entry was read.
-    pub(super) fn unread_entry(&self, superblock: usize) -> Option<Range<u64>> {
-        if *self.entries_read.as_ref()?.get(superblock)? {
-            return None;
+    /// A record of which only the head was read.
+    pub(super) fn parse_head(
+        file: &'a str,
+        term: &TermInfo,
+        head: Vec<u8>,
+        positions: bool,
+    ) -> Result<BlockList<'a>> {
+        let list = BlockList::parse_unchecked(file, term, head.into(), positions)?;
+        if list.has_entries() || list.bytes.len() < list.entries {
+            return Err(list.corrupt("ends early"));
         }
-        let (start, end) = (self.entry(superblock), self.entry(superblock + 1).min(self.impacts));
-        Some(self.offset + start as u64..self.offset + end as u64)
+        Ok(list)
     }
 
-    /// Stores the entry of a superblock that was read.
-    pub(super) fn set_entry(&mut self, superblock: usize, bytes: &[u8]) {
-        let start = self.entry(superblock);
-        self.bytes.to_mut()[start..start + bytes.len()].copy_from_slice(bytes);
-        if let Some(read) = &mut self.entries_read {
-            read[superblock] = true;
+    /// Whether the entries of superblocks were read. Without them there are only the max shares and last
+    /// documents of superblocks: [`RecordPart::Head`](super::RecordPart::Head).
+    pub fn has_entries(&self) -> bool {
+        self.entries < self.bytes.len()
+    }
+
+    /// Byte range in `skips` of the entry of a superblock.
+    pub(super) fn entry_range(&self, superblock: usize) -> Range<u64> {
+        let start = self.entries + superblock * self.entry_len;
+        let end = (start + self.entry_len).min(self.impacts);
+        self.offset + start as u64..self.offset + end as u64
+    }
+
+    /// The head of a list of only these superblocks, in ascending order. They and their blocks are numbered
+    /// from 0. Their entries are added by [`BlockList::add_entry`].
+    pub(super) fn head_of_superblocks(&self, superblocks: &[u32]) -> BlockList<'a> {
+        let postings = |superblock: &u32| {
+            let start = *superblock as usize * SUPERBLOCK * BLOCK;
+            (self.postings as usize - start).min(SUPERBLOCK * BLOCK)
+        };
+        let postings = superblocks.iter().map(postings).sum::<usize>() as u32;
+        let shares_start = self.superblock_last - 2 * self.superblocks();
+        let (start, entries) = head_range(superblocks.len(), shares_start > 0);
+        let impacts = BlockList::bytes_without_impacts(postings, shares_start > 0) as usize;
+        let mut bytes = Vec::with_capacity(impacts);
+        bytes.extend_from_slice(&self.bytes[..shares_start]);
+        for superblock in superblocks {
+            bytes.extend_from_slice(&self.superblock_max_share(*superblock as usize).to_le_bytes());
+        }
+        for superblock in superblocks {
+            bytes.extend_from_slice(&self.superblock_last(*superblock as usize).to_le_bytes());
+        }
+        BlockList {
+            bytes: bytes.into(),
+            postings,
+            blocks: block_count(postings),
+            postings_range: self.postings_range.clone(),
+            superblock_last: start + 2 * superblocks.len(),
+            entries,
+            arrays: entries + self.arrays - self.entries,
+            impacts,
+            ..*self
         }
     }
 
-    /// Whether some entries of superblocks may not have been read: the record was read as
-    /// [`RecordPart::Head`](super::RecordPart::Head).
-    pub fn may_have_unread_entries(&self) -> bool {
-        self.entries_read.is_some()
+    /// Adds the entry of the next superblock.
+    pub(super) fn add_entry(&mut self, entry: &[u8]) {
+        self.bytes.to_mut().extend_from_slice(entry);
     }
 
     /// Number of blocks of a superblock.
@@ -552,42 +584,6 @@ impl<'a> BlockList<'a> {
         let bytes = bytes.ok_or_else(|| self.corrupt("impacts lie outside the record"))?;
         Ok(ByteReader::new(self.file, self.offset + range.start as u64, bytes))
     }
-}
-
-/// Number of documents in an array of at most 32 that are less than `document`. Counts without branches,
-/// which is faster than a binary search.
-#[inline]
-fn count_less(documents: &[[u8; 4]], document: u32) -> usize {
-    let count = |documents: &[[u8; 4]]| {
-        documents.iter().map(|other| u32::from(u32::from_le_bytes(*other) < document)).sum::<u32>() as usize
-    };
-    match documents.first_chunk::<SUPERBLOCK>() {
-        Some(documents) => count(documents),
-        None => count(documents),
-    }
-}
-
-/// The first index from `from` on of an increasing array of documents whose document is at least `document`;
-/// its length if there is none. A galloping search: the step doubles until it passes `document`.
-#[inline]
-fn gallop(last: &[[u8; 4]], from: usize, document: u32) -> usize {
-    let at = |i: usize| u32::from_le_bytes(last[i]);
-    let mut step = 1;
-    let mut low = from;
-    while low < last.len() && at(low) < document {
-        let next = low + step;
-        if next >= last.len() || at(next) >= document {
-            let (mut a, mut b) = (low + 1, next.min(last.len()));
-            while a < b {
-                let middle = (a + b) / 2;
-                if at(middle) < document { a = middle + 1 } else { b = middle }
-            }
-            return a;
-        }
-        low = next;
-        step *= 2;
-    }
-    low
 }
 
 #[cfg(test)]

@@ -27,10 +27,10 @@ pub struct InlineList<'a> {
 /// How much of a skip record is read if it is not resident. An inline list is always read whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordPart {
-    /// Max shares and last documents of superblocks. The entry of a superblock is read by
-    /// [`FieldReader::read_entries`] before its blocks are used.
+    /// Max shares and last documents of superblocks. Before blocks are used, the entries of some superblocks
+    /// are read by [`FieldReader::read_superblocks`].
     ///
-    /// [`FieldReader::read_entries`]: super::FieldReader::read_entries
+    /// [`FieldReader::read_superblocks`]: super::FieldReader::read_superblocks
     Head,
     /// All but the impacts, which are more than half of a record. Most queries need only the max shares.
     WithoutImpacts,

@@ -216,56 +216,54 @@ impl FieldReader {
         let len = usize::try_from(term.skips.end - term.skips.start).unwrap_or(usize::MAX);
         let bytes = match self.skips.resident_range(term.skips.start, len) {
             Some(bytes) => Cow::Borrowed(bytes),
+            None if part == RecordPart::Head && term.blocks.is_some() => {
+                return self.record_head(term, source);
+            }
             None => {
                 let mut bytes = Vec::new();
                 source.read(&self.skips, self.record_range(term, part), &mut bytes)?;
                 // The buffer may be as large as a page, the record much smaller.
                 bytes.shrink_to_fit();
-                if part == RecordPart::Head && term.blocks.is_some() {
-                    return self.with_unread_entries(term, bytes);
-                }
                 Cow::Owned(bytes)
             }
         };
         SkipRecord::parse(self.skips.name(), term, bytes, self.positions.is_some())
     }
 
-    /// The record of a list of which only the head was read.
-    fn with_unread_entries(&self, term: &TermInfo, mut bytes: Vec<u8>) -> Result<SkipRecord<'_>> {
+    /// The record of a list of which only the head is read.
+    fn record_head(&self, term: &TermInfo, source: &dyn BlockSource) -> Result<SkipRecord<'_>> {
+        let (postings, positions) = (term.document_frequency, self.positions.is_some());
         let range = self.record_range(term, RecordPart::WithoutImpacts);
-        if range.end > self.skips.payload().end {
-            return Err(Error::corrupt(self.skips.name(), range.start, "a skip record ends after the file"));
+        let is_whole = range.end - range.start == BlockList::bytes_without_impacts(postings, positions);
+        if !is_whole || range.end > self.skips.payload().end {
+            return Err(Error::corrupt(self.skips.name(), range.start, "a skip record ends early"));
         }
-        bytes.resize(usize::try_from(range.end - range.start).unwrap_or(usize::MAX), 0);
-        let record = SkipRecord::parse(self.skips.name(), term, bytes.into(), self.positions.is_some())?;
-        Ok(match record {
-            SkipRecord::Blocks(list) => SkipRecord::Blocks(list.with_unread_entries()),
-            inline => inline,
-        })
+        let mut head = Vec::new();
+        source.read(&self.skips, self.record_range(term, RecordPart::Head), &mut head)?;
+        head.shrink_to_fit();
+        let list = BlockList::parse_head(self.skips.name(), term, head, positions)?;
+        Ok(SkipRecord::Blocks(Box::new(list)))
     }
 
-    /// Reads the entries of these superblocks of a list, unless they have been read.
-    pub fn read_entries(
+    /// Reads the entries of these superblocks, at least one, of a list of which the head was read. Returns a
+    /// list of only these superblocks.
+    pub fn read_superblocks<'a>(
         &self,
-        list: &mut BlockList<'_>,
-        superblocks: &[usize],
+        list: &BlockList<'a>,
+        superblocks: &[u32],
         source: &dyn BlockSource,
-    ) -> Result<()> {
-        let mut bytes = Vec::new();
-        let mut prefetched = 0;
+    ) -> Result<BlockList<'a>> {
+        let mut read = list.head_of_superblocks(superblocks);
+        let (mut prefetched, mut entry) = (0, Vec::new());
         for (at, superblock) in superblocks.iter().enumerate() {
-            let Some(range) = list.unread_entry(*superblock) else { continue };
             if prefetched <= at {
-                let fits = |superblock: &&usize| match list.unread_entry(**superblock) {
-                    Some(range) => source.prefetch(&self.skips, range),
-                    None => true,
-                };
+                let fits = |at: &&u32| source.prefetch(&self.skips, list.entry_range(**at as usize));
                 prefetched = at + superblocks[at..].iter().take_while(fits).count().max(1);
             }
-            source.read(&self.skips, range, &mut bytes)?;
-            list.set_entry(*superblock, &bytes);
+            source.read(&self.skips, list.entry_range(*superblock as usize), &mut entry)?;
+            read.add_entry(&entry);
         }
-        Ok(())
+        Ok(read)
     }
 
     /// Byte range of a part of the skip record of a term.
