@@ -2,7 +2,7 @@
 //! bounds of their numbers of matches.
 
 use super::state::Refine;
-use super::tuning::{DENSE_DIVISOR, PRUNED_ALTERNATIVES_RATIO};
+use super::tuning::{DENSE_DIVISOR, MARKED_DIVISOR, MERGED_LISTS, PRUNED_ALTERNATIVES_RATIO};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, PlanRewriter, QueryPlan};
 use crate::segment::read::{Segment, TermInfo};
@@ -56,17 +56,18 @@ impl<'a> SegmentView<'a> {
     }
 
     /// Whether all matches of a group are to be found by blocks of the lists that propose candidates, not by
-    /// windows.
-    pub(super) fn proposes_blocks(self, group: &Clauses<PlanNode>) -> bool {
+    /// windows. `scores` says whether they are scored.
+    pub(super) fn proposes_blocks(self, group: &Clauses<PlanNode>, scores: bool) -> bool {
         match self.lead(group) {
-            Some(PlanNode::Group(lead)) => self.proposes_blocks(lead),
+            Some(PlanNode::Group(lead)) => self.proposes_blocks(lead, scores),
             Some(lead) => self.is_led_by_list(lead),
             None => {
-                let is_list_led =
-                    |node: &PlanNode| !matches!(node, PlanNode::Term { .. }) && self.is_led_by_list(node);
-                group.should.iter().all(is_list_led)
-                    && group.cost(|node| self.cost(node)) * DENSE_DIVISOR
-                        <= u64::from(self.segment.documents())
+                // Bitsets take less for each posting of a term.
+                let marks = !scores && group.should.iter().any(|node| matches!(node, PlanNode::Term { .. }));
+                let divisor = if marks { MARKED_DIVISOR } else { DENSE_DIVISOR };
+                let range_cost = divisor * group.should.len().div_ceil(MERGED_LISTS) as u64;
+                group.should.iter().all(|node| self.is_led_by_list(node))
+                    && group.cost(|node| self.cost(node)) * range_cost <= u64::from(self.segment.documents())
             }
         }
     }

@@ -163,7 +163,7 @@ impl StrategyChooser<'_> {
             }
             _ => self.choose_by_lead(clauses),
         };
-        strategy.sums_windows = !prunes && !self.view.proposes_blocks(clauses);
+        strategy.sums_windows = !prunes && !self.view.proposes_blocks(clauses, true);
         strategy
     }
 
@@ -232,7 +232,7 @@ impl StrategyChooser<'_> {
                 clauses.filter.append(&mut clauses.must_not);
                 StrategyKind::CountDifference
             }
-            _ if self.view.proposes_blocks(&clauses) => StrategyKind::CountBlocks,
+            _ if self.view.proposes_blocks(&clauses, false) => StrategyKind::CountBlocks,
             _ => StrategyKind::CountBits,
         };
         Strategy { kind, clauses, dictionary_count, counts_matches: true, ..Strategy::default() }

@@ -84,6 +84,17 @@ pub(super) const PRUNED_BY_BLOCKS_MAX: usize = 3;
 /// frequent required terms, 1.12 for two alternatives; 64: 1.08 and 1.03; 128: 1.3 for three to five terms.
 pub(super) const DENSE_DIVISOR: u64 = 32;
 
+/// Number of sparse alternatives from which a merge of their blocks costs more for each posting than windows.
+/// Ten hits and the number of matches of medium terms, merged relative to windows, if together they are in
+/// less than 1/32 of the documents: 8 times the queries a second for two, 4 for four, 1.5 for twelve, 0.6 for
+/// thirty.
+pub(super) const MERGED_LISTS: usize = 12;
+
+/// Matches of alternatives that have terms are counted by a merge of blocks if together they are in less than
+/// 1/512 of the documents. Four rare terms: 20 times the queries a second of bitsets; four terms in 1/200 of
+/// the documents: 0.57.
+pub(super) const MARKED_DIVISOR: u64 = 512;
+
 /// With a filter, the scored term is evaluated in impact order if the rarest list is more than this many
 /// times longer than the expected number of candidates: a conjunction looks up candidates in document order,
 /// which is cheaper. 32: 1.13 for ten hits of `+h #h`; 512: the same as 128, but filters that most documents
