@@ -1,0 +1,1 @@
+"""Runs the experiments of tierdex: papers, comparisons of builds, and comparisons with other engines."""

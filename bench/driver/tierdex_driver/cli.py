@@ -1,0 +1,190 @@
+"""The commands of the driver. `tierdex-bench` starts them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from tierdex_driver import compare as comparison
+from tierdex_driver import definitions, machine, report
+from tierdex_driver.data import DataSets, default_directory
+from tierdex_driver.errors import CellFailed, Failed, Usage
+from tierdex_driver.measure import Context, Missing
+from tierdex_driver.process import Program
+from tierdex_driver.run import Run
+from tierdex_driver.store import Store
+
+# The default of Linux. Some devices of virtual machines have 8 MB, with which the modes that read through the page cache
+# evict what they need.
+READ_AHEAD_KB = 128
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Run experiments of tierdex."""
+
+
+def find_program() -> Program:
+    path = os.environ.get("TIERDEX_BENCH") or shutil.which("tierdex-bench")
+    if not path:
+        raise Usage("tierdex-bench is not installed (cargo install --path bench); TIERDEX_BENCH may name it")
+    return Program(Path(path))
+
+
+@main.command()
+@click.argument("names", nargs=-1)
+@click.option("--list", "lists", is_flag=True, help="Print the names of all figures.")
+@click.option("--scale", type=click.Choice(definitions.SCALES), help="Size of the data and number of rounds.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output directory."
+)
+@click.option("--data", type=click.Path(path_type=Path), default=None, help="Directory of indexes, which are kept.")
+@click.option("--region", default="hugetlb", show_default=True, help="Memory region of caches.")
+@click.option("--tier", default=None, help="Memory region of the second tier, such as numa:1.")
+@click.option("--slow-tier", default=None, help="Delay in nanoseconds that emulates a second tier.")
+@click.option("--counters", type=click.Choice(["callgrind"]), default=None, help="Count in place of timing.")
+@click.option("--no-group", is_flag=True, help="No control groups: no memory limits, no emulated devices.")
+@click.option("--plots", is_flag=True, help="Draw a plot of each figure.")
+def paper(
+    names: tuple[str, ...],
+    lists: bool,
+    scale: str | None,
+    out: Path,
+    data: Path | None,
+    region: str,
+    tier: str | None,
+    slow_tier: str | None,
+    counters: str | None,
+    no_group: bool,
+    plots: bool,
+) -> None:
+    """Measure figures of papers, or of a file of definitions, and judge their claims.
+
+    NAMES are names of figures or papers, `all`, or paths of TOML files.
+    """
+    every = definitions.read_all()
+    if lists:
+        click.echo(list_text(every))
+        return
+    if not names or not scale:
+        raise Usage("name figures, papers, `all` or a file of definitions, and a --scale")
+    figures = definitions.select(every, names)
+    program = find_program()
+    facts = program.run({"experiment": "machine"})
+    data_sets = DataSets(data or default_directory(), program, facts["format"])
+    context = Context(program, data_sets, facts, region, tier, slow_tier, not no_group, counters)
+    directory = out / scale / (counters or "")
+    command = f"tierdex-bench paper {' '.join(names)} --scale {scale}"
+    store = Store(directory / "cells.jsonl", header(context))
+    missing = Missing(context)
+    run = Run(context, missing, store, scale, lambda line: click.echo(line))
+    try:
+        with ExitStack() as stack:
+            if context.groups and not missing.groups:
+                stack.enter_context(machine.read_ahead(data_sets.directory, READ_AHEAD_KB))
+            run.measure(figures)
+    finally:
+        context.pages.release()
+        write_reports(every, figures, scale, store, missing, directory, command, plots)
+    run.check(figures)
+
+
+def write_reports(
+    every: list[definitions.Figure],
+    figures: list[definitions.Figure],
+    scale: str,
+    store: Store,
+    missing: Missing,
+    directory: Path,
+    command: str,
+    plots: bool,
+) -> None:
+    known = every + [figure for figure in figures if figure not in every]
+    results = [report.Result.of(figure, scale, store, missing) for figure in known]
+    shown = [result for result in results if result.was_run or result.figure in figures]
+    summary = directory / "summary.md"
+    summary.write_text(report.markdown(shown, scale, command) + "\n")
+    click.echo(f"{report.counts(shown)}\n{summary}")
+    if plots:
+        from tierdex_driver.plots import draw
+
+        for result in results:
+            if result.figure in figures and draw(result.figure, result.rows, plot_path(directory, result.figure)):
+                click.echo(str(plot_path(directory, result.figure)))
+
+
+def plot_path(directory: Path, figure: definitions.Figure) -> Path:
+    return directory / f"{figure.name}.svg"
+
+
+def header(context: Context) -> dict[str, object]:
+    """What must be equal for measurements to be compared. Paths are left out, because results are published."""
+    facts = {name: context.facts[name] for name in ("version", "cpu", "threads", "memory_bytes")}
+    return facts | {
+        "region": context.region.split(":")[0],
+        "tier": context.tier and context.tier.split(":")[0],
+        "slow_tier": context.slow_tier,
+        "groups": context.groups,
+        "counters": context.counters,
+    }
+
+
+@main.command()
+@click.argument("a", type=click.Path(exists=True, path_type=Path))
+@click.argument("b", type=click.Path(exists=True, path_type=Path))
+@click.option("--pairs", default=10, show_default=True, help="Pairs of each cell, at least 6.")
+@click.option("--pairs-max", default=40, show_default=True, help="At most: more are run while intervals are wide.")
+@click.option("--rows", type=click.Path(path_type=Path), default=None, help="Write a line of JSON for each pair.")
+def compare(a: Path, b: Path, pairs: int, pairs_max: int, rows: Path | None) -> None:
+    """Compare two builds of tierdex-bench, A and B, by the cells of standard input, one line of JSON each."""
+    cells = comparison.read_cells(sys.stdin)
+    if rows:
+        # Fails before the first measurement.
+        rows.write_text("")
+    try:
+        comparison.run((Program(a), Program(b)), cells, pairs, pairs_max)
+    finally:
+        if any(cell.pairs for cell in cells):
+            click.echo(comparison.table(cells))
+            if rows:
+                rows.write_text(comparison.row_lines(cells))
+
+
+def list_text(figures: list[definitions.Figure]) -> str:
+    lines, title = [], None
+    for figure in figures:
+        if figure.paper["title"] != title:
+            title = figure.paper["title"]
+            lines += ["", title]
+        lines.append(f"  {figure.name:<34} {figure.data['title']}")
+    count = sum(not figure.is_control for figure in figures)
+    return "\n".join(lines).strip() + f"\n\n{count} tables and figures"
+
+
+def run() -> int:
+    """Runs a command and returns the exit code: 1 for a failure, 2 for wrong usage, 130 for Ctrl-C."""
+    try:
+        main.main(standalone_mode=False, prog_name="tierdex-bench")
+    except click.exceptions.Abort:
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except click.ClickException as error:
+        click.echo(f"tierdex-bench: {error.format_message()}", err=True)
+        return 2
+    except Usage as error:
+        click.echo(f"tierdex-bench: {error}", err=True)
+        return 2
+    except (Failed, CellFailed) as error:
+        click.echo(f"tierdex-bench: {error}", err=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,162 @@
+"""Compares two builds by the same cells, in pairs of processes that alternate.
+
+A pair runs a cell with both programs; which is first alternates, and their answers must be equal. A round runs a pair of
+each cell, so that a change of the machine's speed meets all cells. The ratio of a pair is the time of the first program
+divided by that of the second.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from tierdex_driver import intervals, machine
+from tierdex_driver.errors import CellFailed, Failed, Usage
+from tierdex_driver.process import Program, finish
+
+PAIRS_MIN = 6
+# Rounds of all cells end when the interval of their geometric mean is at most this wide.
+MEAN_WIDTH_MAX = 0.02
+# Ratios from this one up to its inverse count as equal.
+EQUAL_MIN = 0.97
+# A cell whose interval is at most this wide is not measured again, even if it is undecided.
+OPEN_WIDTH = 0.06
+HEADING = ("cell", "A, q/s", "B, q/s", "pairs", "B / A", "from", "to", "verdict")
+UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+
+@dataclass
+class ComparedCell:
+    name: str
+    json: dict[str, Any]
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def ratios(self) -> list[float]:
+        return [max(a["seconds"], 1e-9) / max(b["seconds"], 1e-9) for a, b in self.pairs]
+
+    def is_open(self) -> bool:
+        """Whether the interval is wide, and leaves open if the second build is slower by 3%."""
+        low, high = intervals.interval([self.ratios])
+        decides = not low <= EQUAL_MIN <= high and verdict(low, high) != "undecided"
+        return not decides and high - low > OPEN_WIDTH
+
+
+def verdict(low: float, high: float) -> str:
+    if low >= EQUAL_MIN and high <= 1 / EQUAL_MIN:
+        return "equal within 3%"
+    if low > 1.0:
+        return "faster"
+    return "slower" if high < 1.0 else "undecided"
+
+
+def read_cells(lines: TextIO) -> list[ComparedCell]:
+    """Cells, one line of JSON each; each may have a member `name`."""
+    cells = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise Usage(f"line {number} of the cells: {error}") from error
+        if not isinstance(value, dict) or not isinstance(value.get("name", ""), str):
+            raise Usage(f"line {number} of the cells is no object with a `name` that is a text")
+        cells.append(ComparedCell(value.pop("name", f"cell {number}"), value))
+    if not cells:
+        raise Usage("there is no cell on standard input")
+    return cells
+
+
+def bytes_of(size: Any) -> int:
+    """A size: a number of bytes, or a number followed by K, M, G or T."""
+    text = str(size)
+    shift = UNITS.get(text[-1:], 0)
+    try:
+        return int(float(text[:-1] if shift else text) * (1 << shift))
+    except ValueError as error:
+        raise Usage(f"`limit` is {text}, and must be a size such as 60M") from error
+
+
+def measure(program: Program, cell: dict[str, Any]) -> dict[str, Any]:
+    """Runs a cell; with a limit in a control group, and with an empty page cache."""
+    with ExitStack() as stack:
+        group = None
+        if cell.get("limit") is not None:
+            group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
+            group.limit_memory(bytes_of(cell["limit"]))
+            machine.drop_page_cache()
+            place = dict(cell.get("process", {}))
+            place["join"] = [*place.get("join", []), str(group.procs)]
+            cell = cell | {"process": place | {"stat": str(group.stat)}}
+        process = program.start(cell)
+        return finish(process, group is not None and group.was_out_of_memory())
+
+
+def measure_pair(builds: tuple[Program, Program], cell: ComparedCell, number: int) -> None:
+    """Adds a pair; the first build goes first in even rounds."""
+    found: dict[int, dict[str, Any]] = {}
+    for build in (0, 1) if number % 2 == 0 else (1, 0):
+        try:
+            found[build] = measure(builds[build], cell.json)
+        except CellFailed as error:
+            raise Failed(f"{cell.name}: build {'AB'[build]}: {error}") from error
+    a, b = found[0], found[1]
+    if a["checksum"] != b["checksum"]:
+        hits = "; ".join(f"{one.get('hits')} hits, {one.get('matches')} matches" for one in (a, b))
+        raise Failed(f"{cell.name}: the answers of both builds differ ({hits})")
+    cell.pairs.append((a, b))
+
+
+def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, pairs_max: int) -> None:
+    """Measures rounds of pairs until the intervals are narrow enough."""
+    if pairs < PAIRS_MIN or pairs > pairs_max:
+        raise Usage(f"--pairs must be {PAIRS_MIN} or more, and --pairs-max at least --pairs")
+    for number in range(pairs_max):
+        every = number < pairs
+        if not every:
+            low, high = intervals.interval([cell.ratios for cell in cells])
+            every = high - low > MEAN_WIDTH_MAX
+        chosen = [cell for cell in cells if every or cell.is_open()]
+        if not chosen:
+            break
+        for cell in chosen:
+            measure_pair(builds, cell, number)
+
+
+def table(cells: list[ComparedCell]) -> str:
+    """A row for each cell, and one for the geometric mean of all."""
+    measured = [cell for cell in cells if cell.pairs]
+    rows = [list(HEADING)]
+    for cell in measured:
+        speeds = [f"{statistics.median(speed(pair[build]) for pair in cell.pairs):.1f}" for build in (0, 1)]
+        rows.append([cell.name, *speeds, *estimate_texts([cell])])
+    rows.append(["geometric mean", "-", "-", *estimate_texts(measured)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADING))]
+    lines = []
+    for row in rows:
+        cells_text = []
+        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
+            cells_text.append(text.ljust(width) if at in (0, len(HEADING) - 1) else text.rjust(width))
+        lines.append("  ".join(cells_text).rstrip())
+    return "\n".join(lines)
+
+
+def speed(measured: dict[str, Any]) -> float:
+    return float(measured["queries"]) / max(float(measured["seconds"]), 1e-9)
+
+
+def estimate_texts(cells: list[ComparedCell]) -> list[str]:
+    """Number of pairs, ratio, interval and verdict."""
+    mean = intervals.geometric_mean([intervals.geometric_mean(cell.ratios) for cell in cells])
+    low, high = intervals.interval([cell.ratios for cell in cells])
+    pairs = sum(len(cell.pairs) for cell in cells)
+    return [str(pairs), f"{mean:.3f}", f"{low:.3f}", f"{high:.3f}", verdict(low, high)]
+
+
+def row_lines(cells: list[ComparedCell]) -> str:
+    """One line of JSON for each pair."""
+    return "".join(json.dumps({"name": cell.name, "a": a, "b": b}) + "\n" for cell in cells for a, b in cell.pairs)

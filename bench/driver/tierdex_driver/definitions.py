@@ -1,0 +1,230 @@
+"""Experiments as data: TOML files of figures, and the cells that a figure measures.
+
+A file names an experiment or paper and has one table for each figure. Settings come in layers, of which a later one
+replaces an earlier one: the file's, the file's at a scale, the figure's, the figure's at a scale, and those of a group
+of cells, again at a scale. A setting with a list of values gives a cell for each of them. `docs/experiments/driver.md`
+is the guide.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tierdex_driver.errors import Usage
+
+SCALES = ("small", "machine", "full")
+EXPERIMENTS = ("queries", "explored", "sizes", "indexing", "codecs", "intersect")
+DIRECTORY = Path(__file__).parent / "definitions"
+
+FILE_MEMBERS = {"name", "title", "controls", "postings", "settings", "scale", "figure"}
+FIGURE_MEMBERS = {
+    "name", "title", "found", "differences", "experiment", "settings", "scale", "cells", "plot", "expect",
+}  # fmt: skip
+GROUP_MEMBERS = {"settings", "scale"}
+PLOT_MEMBERS = {"x", "x-label", "measured-x", "logarithmic", "y", "y-label", "factor", "lines", "panels", "simulated"}
+CLAIM_MEMBERS = {
+    "claim", "paper", "measure", "of", "to", "where", "at-least", "at-most", "because", "control", "by-construction",
+}  # fmt: skip
+
+
+class DefinitionError(Usage):
+    """A definition is malformed. The message names the file, the figure and the member."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement: an experiment and a value for each of its settings, as text."""
+
+    experiment: str
+    settings: tuple[tuple[str, str], ...]
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        return dict(self.settings).get(name, default)
+
+    def __str__(self) -> str:
+        """The experiment and the settings. Cells with equal texts are equal."""
+        return " ".join([self.experiment, *(f"{name}={value}" for name, value in self.settings)])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper as a range of ratios: a measure of the points `of`, divided by that of the points `to`."""
+
+    text: str
+    paper: str
+    measure: str
+    of: dict[str, Any]
+    to: dict[str, Any] | None
+    where: dict[str, Any]
+    at_least: float | None
+    at_most: float | None
+    because: str | None
+    control: str | None
+    by_construction: bool
+
+    def holds(self, ratio: float) -> bool:
+        return (self.at_least is None or ratio >= self.at_least) and (self.at_most is None or ratio <= self.at_most)
+
+    def condition(self) -> str:
+        """The condition in words: `qps of mode=direct, divided by that of mode=base: at least 1`."""
+        text = f"{self.measure} of {selector_text(self.of)}, divided by that of {selector_text(self.to or {})}"
+        if self.where:
+            text += f", where {selector_text(self.where)}"
+        least = [] if self.at_least is None else [f"at least {self.at_least:g}"]
+        most = [] if self.at_most is None else [f"at most {self.at_most:g}"]
+        return f"{text}: {', '.join(least + most)}"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A table or figure of a paper, or an experiment of this project."""
+
+    paper: dict[str, Any]
+    data: dict[str, Any]
+    claims: tuple[Claim, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper['name']}/{self.data['name']}"
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.paper.get("controls"))
+
+    @property
+    def plot(self) -> dict[str, Any]:
+        plot: dict[str, Any] = self.data["plot"]
+        return plot
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The fields by which points differ: panels, lines, and the horizontal axis."""
+        return [*self.plot.get("panels", []), *self.plot.get("lines", []), self.plot["x"]]
+
+    def cells(self, scale: str) -> dict[Cell, int]:
+        """The cells at a scale, and the number of rounds that the definition asks for."""
+        cells: dict[Cell, int] = {}
+        for group in self.data.get("cells", [{}]):
+            settings: dict[str, list[str]] = {}
+            for layer in (self.paper, self.data, group):
+                for values in (layer.get("settings", {}), layer.get("scale", {}).get(scale, {})):
+                    settings |= {name: as_texts(self.name, name, value) for name, value in values.items()}
+            named = sorted((name, values) for name, values in settings.items() if values)
+            for combination in itertools.product(*(values for _, values in named)):
+                one = dict(zip((name for name, _ in named), combination, strict=True))
+                rounds = int(one.pop("rounds", "1"))
+                cell = Cell(self.data["experiment"], tuple(one.items()))
+                cells[cell] = max(rounds, cells.get(cell, 0))
+        return cells
+
+
+def as_text(value: Any) -> str:
+    """A value as the text of a setting: `true` for True, `5` for 5.0."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def as_texts(where: str, name: str, value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    if any(isinstance(one, dict | list) for one in values):
+        raise DefinitionError(f"{where}: `{name}` is neither a value nor a list of values")
+    return [as_text(one) for one in values]
+
+
+def selector_text(selector: dict[str, Any]) -> str:
+    texts = (f"{name}={'|'.join(as_texts('', name, value))}" for name, value in selector.items())
+    return " ".join(texts) or "the others"
+
+
+def check_members(where: str, table: dict[str, Any], known: set[str], needed: tuple[str, ...] = ()) -> None:
+    for name in table:
+        if name not in known:
+            raise DefinitionError(f"{where}: there is no member `{name}`; the members are {', '.join(sorted(known))}")
+    for name in needed:
+        if name not in table:
+            raise DefinitionError(f"{where}: `{name}` is missing")
+
+
+def read_claim(where: str, table: dict[str, Any], figure: Figure) -> Claim:
+    check_members(where, table, CLAIM_MEMBERS, ("claim", "paper"))
+    selectors = [table.get(name, {}) for name in ("of", "to", "where")]
+    for name in itertools.chain(*selectors):
+        if name not in figure.dimensions:
+            raise DefinitionError(f"{where}: `{name}` is no dimension of the figure ({', '.join(figure.dimensions)})")
+    if "at-least" not in table and "at-most" not in table:
+        raise DefinitionError(f"{where}: neither `at-least` nor `at-most`")
+    if "control" in table and "because" not in table:
+        raise DefinitionError(f"{where}: a control without the reason (`because`) that it tests")
+    return Claim(
+        text=table["claim"],
+        paper=table["paper"],
+        measure=table.get("measure", figure.plot["y"][0]),
+        of=table.get("of", {}),
+        to=table.get("to"),
+        where=table.get("where", {}),
+        at_least=table.get("at-least"),
+        at_most=table.get("at-most"),
+        because=table.get("because"),
+        control=table.get("control"),
+        by_construction=table.get("by-construction", False),
+    )
+
+
+def read_figure(where: str, paper: dict[str, Any], table: dict[str, Any]) -> Figure:
+    check_members(where, table, FIGURE_MEMBERS, ("name", "title", "found", "experiment", "plot"))
+    where = f"{where}, figure {table['name']}"
+    if table["experiment"] not in EXPERIMENTS:
+        raise DefinitionError(f"{where}: `experiment` is one of {', '.join(EXPERIMENTS)}, not {table['experiment']}")
+    check_members(f"{where}, plot", table["plot"], PLOT_MEMBERS, ("x", "x-label", "y", "y-label"))
+    for layer in (table, *table.get("cells", [])):
+        check_members(f"{where}, scale", layer.get("scale", {}), set(SCALES))
+    for group in table.get("cells", []):
+        check_members(f"{where}, cells", group, GROUP_MEMBERS)
+    figure = Figure(paper, table)
+    claims = tuple(read_claim(f"{where}, expect", claim, figure) for claim in table.get("expect", []))
+    return Figure(paper, table, claims)
+
+
+def read_file(path: Path) -> list[Figure]:
+    """The figures of a file.
+
+    Raises DefinitionError if it cannot be read or is malformed.
+    """
+    try:
+        paper = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise DefinitionError(f"{path}: {error}") from error
+    check_members(str(path), paper, FILE_MEMBERS, ("name", "title", "figure"))
+    check_members(f"{path}, scale", paper.get("scale", {}), set(SCALES))
+    return [read_figure(str(path), paper, table) for table in paper["figure"]]
+
+
+def read_all() -> list[Figure]:
+    """All figures of the files that belong to the driver."""
+    figures = [figure for path in sorted(DIRECTORY.glob("*.toml")) for figure in read_file(path)]
+    names = {figure.name for figure in figures}
+    for claim in (claim for figure in figures for claim in figure.claims):
+        if claim.control and claim.control not in names:
+            raise DefinitionError(f"there is no figure `{claim.control}`, which is named as a control")
+    return figures
+
+
+def select(figures: list[Figure], names: tuple[str, ...]) -> list[Figure]:
+    """The figures of `names`: names of figures or of papers, `all`, or paths of files of definitions."""
+    chosen: list[Figure] = []
+    for name in names:
+        if name.endswith(".toml"):
+            found = read_file(Path(name))
+        else:
+            found = [figure for figure in figures if name in ("all", figure.paper["name"], figure.name)]
+        if not found:
+            raise DefinitionError(f"`{name}` is no table or figure; `tierdex-bench paper --list` names all of them")
+        chosen += [figure for figure in found if figure not in chosen]
+    return chosen

@@ -1,0 +1,236 @@
+"""The state of the machine that cells need: control groups, throttles, huge pages, page cache, read-ahead, and a disk
+that seeks. Whatever is changed is restored when the context ends. Needs root, as the error messages say."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierdex_driver.errors import Failed
+
+HUGE_PAGE_BYTES = 2 << 20
+HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
+# Version 1 limits the sum of memory and swap too. With no allowance that limit is reached first, and the kernel does not
+# count how often the memory limit is reached.
+SWAP_BYTES = 1 << 20
+# The sequential read bandwidth of a SAS SSD in the APCache thesis (section 8.2.3).
+SAS_BYTES_PER_SECOND = 793_000_000
+
+
+def write(path: Path, text: str) -> None:
+    """Writes into a file of the kernel; Failed in one line, if that is not permitted."""
+    try:
+        path.write_text(text)
+    except OSError as error:
+        root = "; run it as root" if isinstance(error, PermissionError) else ""
+        raise Failed(f"cannot write `{text}` into {path}: {error.strerror}{root}") from error
+
+
+def number_of(path: Path, name: str | None = None) -> int | None:
+    """The number in a file, or that after `name` at the beginning of a line; None if there is none."""
+    try:
+        text = path.read_text()
+    except OSError:
+        return None
+    if name is None:
+        return int(text) if text.strip().isdigit() else None
+    lines = (line.split() for line in text.splitlines())
+    return next((int(line[1]) for line in lines if line[0] == name and line[1].isdigit()), None)
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The group of this process in the hierarchy of a controller, below which groups are created."""
+
+    version: int
+    directory: Path
+
+    @staticmethod
+    def find(v1: str, v2: str) -> Hierarchy:
+        """The hierarchy of a controller, by its names in versions 1 and 2."""
+        own = [line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines()]
+        mounts = [line.split(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for left, right in mounts:
+            (root, point), (kind, _, options) = left.split()[3:5], right.split(" ", 2)
+            if kind == "cgroup" and v1 in options.split(","):
+                path = next((path for controllers, path in own if v1 in controllers.split(",")), "/")
+                return Hierarchy(1, inside(Path(point), root, path))
+            if kind == "cgroup2":
+                path = next((path for controllers, path in own if not controllers), "/")
+                directory = inside(Path(point), root, path)
+                for parent in [directory, *directory.parents]:
+                    if not parent.is_relative_to(point):
+                        break
+                    with suppress(OSError):
+                        if v2 in (parent / "cgroup.subtree_control").read_text().split():
+                            return Hierarchy(2, parent)
+        raise Failed(f"there are no control groups here with the controller {v1}; add --no-group")
+
+    @contextmanager
+    def group(self) -> Iterator[Group]:
+        """A new group, removed at the end."""
+        path = self.directory / f"tierdex-bench-{os.getpid()}-{next(numbers)}"
+        try:
+            path.mkdir()
+        except OSError as error:
+            raise Failed(f"cannot create the control group {path}: {error.strerror}; run it as root") from error
+        try:
+            yield Group(self.version, path)
+        finally:
+            for _ in range(100):
+                try:
+                    path.rmdir()
+                    break
+                except OSError:
+                    # The kernel has not yet removed the last member.
+                    time.sleep(0.01)
+
+
+numbers = itertools.count()
+
+
+def inside(point: Path, root: str, path: str) -> Path:
+    """The directory of a group in a mounted hierarchy, of which `root` is mounted."""
+    below = path.removeprefix(root) if path.startswith(root) else None
+    return point if below is None or ".." in below else point / below.lstrip("/")
+
+
+@dataclass(frozen=True)
+class Group:
+    version: int
+    path: Path
+
+    @property
+    def procs(self) -> Path:
+        return self.path / "cgroup.procs"
+
+    @property
+    def stat(self) -> Path:
+        return self.path / "memory.stat"
+
+    def limit_memory(self, limit: int) -> None:
+        if self.version == 1:
+            write(self.path / "memory.limit_in_bytes", str(limit))
+            with suppress(Failed):
+                write(self.path / "memory.memsw.limit_in_bytes", str(limit + SWAP_BYTES))
+        else:
+            write(self.path / "memory.max", str(limit))
+            with suppress(Failed):
+                write(self.path / "memory.swap.max", "0")
+
+    def limit_reads(self, device: str, bytes_per_second: int) -> None:
+        if self.version == 1:
+            write(self.path / "blkio.throttle.read_bps_device", f"{device} {bytes_per_second}")
+        else:
+            write(self.path / "io.max", f"{device} rbps={bytes_per_second}")
+
+    def peak(self) -> int | None:
+        return number_of(self.path / ("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak"))
+
+    def limit_met(self) -> int | None:
+        if self.version == 1:
+            return number_of(self.path / "memory.failcnt")
+        return number_of(self.path / "memory.events", "max")
+
+    def was_out_of_memory(self) -> bool:
+        return bool(number_of(self.path / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill"))
+
+
+def block_device(directory: Path) -> str:
+    """Major and minor number of the disk of a directory: `8:0`."""
+    number = os.stat(directory).st_dev
+    path = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not path.exists():
+        raise Failed(f"{directory} is not on a block device")
+    # The limits of a partition are those of its disk.
+    path = path.resolve()
+    disk = path.parent if (path / "partition").exists() else path
+    return (disk / "dev").read_text().strip()
+
+
+def drop_page_cache() -> None:
+    write(Path("/proc/sys/vm/drop_caches"), "1")
+
+
+@contextmanager
+def read_ahead(directory: Path, kilobytes: int) -> Iterator[None]:
+    """Sets the read-ahead of the device of a directory. The file is locked, as another run would find the changed
+    value, and restore that."""
+    path = Path(f"/sys/dev/block/{block_device(directory)}/queue/read_ahead_kb")
+    with path.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Failed(f"another run has set the read-ahead of the device and locks {path}") from error
+        before = path.read_text().strip()
+        write(path, str(kilobytes))
+        try:
+            yield
+        finally:
+            write(path, before)
+
+
+class HugePages:
+    """Huge pages of 2 MiB that this run reserved."""
+
+    def __init__(self) -> None:
+        self.added = 0
+
+    def reserve(self, needed: int) -> None:
+        """Makes sure that so many are free. Failed with the number that is available."""
+        for attempt in range(3):
+            free = self._count("free_hugepages") - self._count("resv_hugepages")
+            if free >= needed:
+                return
+            if attempt:
+                # Earlier cells leave memory fragmented.
+                with suppress(Failed):
+                    write(Path("/proc/sys/vm/compact_memory"), "1")
+            before = self._count("nr_hugepages")
+            write(HUGE_PAGES / "nr_hugepages", str(before + needed - free))
+            self.added += self._count("nr_hugepages") - before
+        raise Failed(f"a cell needs {needed} huge pages of 2 MiB and {free} are free; choose another --region")
+
+    def release(self) -> None:
+        """Lowers their number by as many, not to the former one: another run may have reserved some since."""
+        if self.added:
+            write(HUGE_PAGES / "nr_hugepages", str(max(self._count("nr_hugepages") - self.added, 0)))
+            self.added = 0
+
+    @staticmethod
+    def _count(name: str) -> int:
+        return number_of(HUGE_PAGES / name) or 0
+
+
+@dataclass(frozen=True)
+class SeekDisk:
+    """A mounted disk that seeks: its directories, and the file that starts the delays."""
+
+    directories: list[Path]
+    delay: Path
+
+
+@contextmanager
+def seek_disk(program: Path, directories: list[Path]) -> Iterator[SeekDisk]:
+    """Mounts directories on an emulated disk (`tierdex-bench seek-disk`)."""
+    command = [str(program), "seek-disk", *map(str, directories)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout and process.stderr
+        line = process.stdout.readline()
+        try:
+            if not line:
+                raise Failed(process.stderr.read().decode().strip() or "a disk that seeks cannot be emulated here")
+            found = json.loads(line)
+            yield SeekDisk([Path(path) for path in found["directories"]], Path(found["delay"]))
+        finally:
+            # The disk is unmounted at the end of its input.
+            process.stdin.close()
+            process.wait()

@@ -1,0 +1,354 @@
+"""Measures a cell: turns its settings into the input of `tierdex-bench cell`, prepares the machine, and returns rows."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tierdex_driver import counters, machine
+from tierdex_driver.data import INDEX_SETTINGS, DataSets, IndexSpec
+from tierdex_driver.definitions import Cell
+from tierdex_driver.errors import CellFailed, Failed, Usage
+from tierdex_driver.process import Program, finish
+from tierdex_driver.store import Row
+
+# Value of a setting that stands for the second memory tier, which the flags of a run name.
+TIER = "tier"
+MODES = ("memory", "direct", "base", "base-prefetch", "hybrid", "hybrid-prefetch")
+WORKLOAD = ("class", "shape", "repeats", "count", "seed")
+READ_SETTINGS = (
+    "mode", "size", "dram", "slack", "region", "meta-tier", "keep-in", "segment", "lookahead", "policy", "device", "io",
+    "depth", "lookahead-samples",
+)  # fmt: skip
+CELL_SETTINGS = ("k", "k1", "b", "exhaustive", "threads", "kernel", "cores", "counters", "seconds")
+# The sequential read rate of a device; "ssd" is that of the index.
+DEVICES = {"ssd": None, "sas": machine.SAS_BYTES_PER_SECOND, "hdd": None}
+# Queries of a simulated cell, at most: one takes fifty times as long in the simulator.
+SIMULATED_QUERIES_MAX = 20
+
+
+@dataclass
+class Context:
+    """What the cells of a run share."""
+
+    program: Program
+    data: DataSets
+    facts: dict[str, Any]
+    region: str
+    tier: str | None
+    slow_tier: str | None
+    groups: bool
+    counters: str | None = None
+    pages: machine.HugePages = field(default_factory=machine.HugePages)
+    drawn: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def once(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request whose answer never changes."""
+        key = json.dumps(request, sort_keys=True)
+        if key not in self.drawn:
+            self.drawn[key] = self.program.run(request)
+        return self.drawn[key]
+
+
+def measure(cell: Cell, context: Context) -> list[Row]:
+    """The rows of a cell.
+
+    Raises CellFailed if it cannot be measured.
+    """
+    spec = IndexSpec.of(cell)
+    settings = {name: value for name, value in cell.settings if name not in INDEX_SETTINGS}
+    request: dict[str, Any] = {"experiment": cell.experiment}
+    match cell.experiment:
+        case "queries":
+            return measure_queries(cell, need(cell, spec), context)
+        case "explored":
+            request |= {"index": str(context.data.make(need(cell, spec))), **workload(cell)}
+        case "sizes":
+            return [sizes(need(cell, spec), context)]
+        case "indexing":
+            known = need(cell, spec)
+            request |= {"dir": str(context.data.directory), "codec": known.codec}
+            request |= {name: getattr(known, name) for name in ("docs", "postings", "vocabulary")}
+        case "codecs":
+            request |= typed(settings) | {"codec": cell.get("codec")}
+            request |= {"index": str(context.data.make(spec))} if spec else {}
+        case "intersect":
+            request |= typed(settings) | {"work": str(context.data.directory), "rounds": 1}
+            if spec:
+                index, queries = context.data.make(spec), context.data.queries(spec)
+                request |= {"index": str(index), "queries": str(queries)}
+    return list(context.program.run(request)["rows"])
+
+
+def need(cell: Cell, spec: IndexSpec | None) -> IndexSpec:
+    if spec is None:
+        raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
+    return spec
+
+
+def typed(settings: dict[str, str]) -> dict[str, Any]:
+    """Settings as JSON values: numbers and booleans where they read as such."""
+    return {name: typed_value(value) for name, value in settings.items()}
+
+
+def typed_value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def workload(cell: Cell) -> dict[str, Any]:
+    return {
+        "class": cell.get("class", "H"),
+        "shape": cell.get("shape", "AND"),
+        "repeats": int(cell.get("repeats", "25") or 0),
+        "count": int(cell.get("count", "300") or 0),
+        "seed": int(cell.get("seed", "1") or 0),
+    }
+
+
+def sizes(spec: IndexSpec, context: Context) -> Row:
+    request = {"experiment": "sizes", "index": str(context.data.make(spec)), "ids-only": spec.ids_only}
+    return dict(context.once(request)["rows"][0])
+
+
+def reads_of(cell: Cell, context: Context) -> dict[str, Any]:
+    """How the lists of a cell are read: the member `reads` of its process."""
+    mode = cell.get("mode", "direct")
+    if mode not in MODES:
+        raise Usage(f"{cell}: `mode` is one of {', '.join(MODES)}")
+    if mode == "memory":
+        keep = cell.get("keep-in", "dram")
+        slow = {"slow-tier": context.slow_tier} if keep == TIER and context.slow_tier else {}
+        return {"by": "searcher", "region": real_region(keep, context)} | slow
+    region = real_region(cell.get("region"), context)
+    meta = real_region(cell.get("meta-tier"), context) if cell.get("meta-tier") else metadata_tier(region)
+    reads: dict[str, Any] = {
+        "dram": cell.get("dram", "50M"),
+        "size": f"{cell.get('size', '100')}%",
+        "region": region,
+        "meta-tier": meta,
+        "policy": cell.get("policy", "lru"),
+        "io": cell.get("io", "auto"),
+        "depth": int(cell.get("depth", "32") or 0),
+    }
+    if mode == "direct":
+        return {"by": "engine"} | reads
+    lookahead = cell.get("lookahead", "16" if mode == "base-prefetch" else "adaptive")
+    return {"by": "lists", "mode": mode, "lookahead": lookahead} | reads | {
+        "segment": int(cell.get("segment", "32768") or 0),
+        "samples": int(cell.get("lookahead-samples", "0") or 0),
+    }  # fmt: skip
+
+
+def real_region(name: str | None, context: Context) -> str:
+    """A memory region; that of the second tier, or of an emulated one in DRAM, for the placeholder."""
+    return (context.tier or "dram") if name == TIER else name or context.region
+
+
+def metadata_tier(region: str) -> str:
+    """The memory of dictionaries, skip data and norms: that of the cache. A region with a file gets one of its own."""
+    return f"{region}.meta" if region.split(":")[0] in ("file", "dax") else region
+
+
+def input_of(cell: Cell, index: Path, context: Context) -> dict[str, Any]:
+    """The input of the process of a cell, without its memory limit."""
+    known = {*WORKLOAD, *READ_SETTINGS, *CELL_SETTINGS, *INDEX_SETTINGS}
+    unknown = [name for name, _ in cell.settings if name not in known]
+    if unknown:
+        raise Usage(f"{cell}: there is no setting `{unknown[0]}`; the settings are {', '.join(sorted(known))}")
+    asked = workload(cell)
+    if context.counters == "callgrind":
+        asked["count"] = min(asked["count"], SIMULATED_QUERIES_MAX)
+    drawn = context.once({"experiment": "draw", "index": str(index), **asked})
+    exhaustive = cell.get("exhaustive", "true") == "true"
+    one: dict[str, Any] = {
+        "index": str(index),
+        "queries": drawn["queries"],
+        "reads": reads_of(cell, context),
+        "k": int(cell.get("k", "1024") or 0),
+        "count": exhaustive,
+        "exhaustive": exhaustive,
+        "threads": int(cell.get("threads", "1") or 0),
+    }
+    one |= {name: float(value) for name in ("k1", "b", "seconds") if (value := cell.get(name)) is not None}
+    return one
+
+
+def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
+    """Measures queries over an index. The setting `cores` is the number of processes that run at the same time, each
+    with a copy of the index and a cache of its own (APCache thesis, section 8.2.3), pinned to a processor."""
+    cores = int(cell.get("cores", "1") or 0)
+    indexes = context.data.copies(spec, cores)
+    one = input_of(cell, indexes[0], context)
+    before: list[str] = []
+    kernel = cell.get("kernel")
+    if context.counters == "callgrind":
+        before, kernel = counters.callgrind_command(context.data.directory), "avx2"
+    slack = int(cell.get("slack", "20") or 0)
+    plan = context.once({"experiment": "plan", "cell": one, "slack": slack})
+    one = plan["cell"]
+    context.pages.reserve(plan["huge-pages"] * cores)
+    device = cell.get("device", "ssd") or "ssd"
+    if device not in DEVICES:
+        raise Usage(f"{cell}: `device` is one of {', '.join(DEVICES)}")
+    with ExitStack() as stack:
+        disk = stack.enter_context(machine.seek_disk(context.program.path, indexes)) if device == "hdd" else None
+        throttle = throttle_of(device, context, stack)
+        if context.groups:
+            machine.drop_page_cache()
+        processes, groups = [], []
+        for number, index in enumerate(disk.directories if disk else indexes):
+            place: dict[str, Any] = {"processor": number} if cell.get("cores") else {}
+            group = None
+            if context.groups and one.get("limit"):
+                group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
+                group.limit_memory(one["limit"])
+                place |= {"join": [str(group.procs)], "stat": str(group.stat)}
+                if throttle and throttle.version == group.version == 2:
+                    limit_reads(group, device, context)
+            if disk:
+                place["throttle"] = str(disk.delay)
+            elif throttle and not (group and throttle.version == group.version == 2):
+                place["throttle"] = str(throttle.procs)
+            processes.append(context.program.start(one | {"index": str(index), "process": place}, before, kernel))
+            groups.append(group)
+        found = [
+            row_of(finish(process, bool(group and group.was_out_of_memory())), one, group)
+            for process, group in zip(processes, groups, strict=True)
+        ]
+    if device == "hdd":
+        # The system counts reads from block devices only.
+        found = [row | {"bytes_fetched": None} for row in found]
+    if context.counters == "callgrind":
+        found = [counters.simulated_row(found[0], context.data.directory)]
+    row = sum_of_processes(found) | labels(cell, context) | sizes(spec, context)
+    samples = row.pop("lookahead_samples", [])
+    return [row, *sample_rows(cell, samples)]
+
+
+def throttle_of(device: str, context: Context, stack: ExitStack) -> machine.Group | None:
+    """A group whose members read at the rate of a slower device."""
+    if DEVICES[device] is None:
+        return None
+    group = stack.enter_context(machine.Hierarchy.find("blkio", "io").group())
+    limit_reads(group, device, context)
+    return group
+
+
+def limit_reads(group: machine.Group, device: str, context: Context) -> None:
+    rate = DEVICES[device]
+    assert rate
+    group.limit_reads(machine.block_device(context.data.directory), rate)
+
+
+def labels(cell: Cell, context: Context) -> Row:
+    """What a row says beside settings and measurements."""
+    emulated = cell.get("device", "ssd") != "ssd" or (cell.get("keep-in") == TIER and bool(context.slow_tier))
+    return {"emulated": emulated}
+
+
+def row_of(measured: dict[str, Any], one: dict[str, Any], group: machine.Group | None) -> Row:
+    row = {"limit_bytes": one.get("limit") if group else None}
+    row |= {"peak_bytes": group.peak() if group else None, "limit_met": group.limit_met() if group else None}
+    row |= measured
+    row["qps"] = measured["queries"] / max(measured["seconds"], 1e-9)
+    row["first_qps"] = measured["queries"] / max(measured["first_seconds"], 1e-9)
+    lists = row.pop("lists", None)
+    if lists:
+        row["miss_rate"] = lists["misses"] / max(lists["hits"] + lists["misses"], 1)
+        row |= {f"cache_{name}": lists[name] for name in ("hits", "misses", "reads", "waits")}
+    return row
+
+
+def sum_of_processes(rows: list[Row]) -> Row:
+    """Joins processes that ran at the same time: speeds are summed, latencies averaged."""
+    if any(row["checksum"] != rows[0]["checksum"] for row in rows):
+        raise CellFailed("the processes of a cell answer the same queries differently")
+    row = dict(rows[0])
+    if "seconds" in row:
+        row |= {name: sum(one[name] for one in rows) for name in ("qps", "first_qps")}
+        row |= {name: sum(one[name] for one in rows) / len(rows) for name in ("p50_us", "p99_us")}
+        row["mean_us"] = 1e6 * sum(one["seconds"] for one in rows) / max(sum(one["queries"] for one in rows), 1)
+    return row
+
+
+def sample_rows(cell: Cell, samples: list[list[int]]) -> list[Row]:
+    """A row for each sample of the lookahead (completed queries, queries prefetched), and one with their mean."""
+    if not samples:
+        return []
+    rows: list[Row] = [{"ended": ended, "ahead": ahead} for ended, ahead in samples]
+    mean = sum(ahead for _, ahead in samples) / len(samples)
+    return [*rows, {"ended": "all", "ahead_mean": mean}]
+
+
+class Missing:
+    """What this machine does not have. Cells that need it are not measured, and reports say why."""
+
+    def __init__(self, context: Context):
+        self.context = context
+        self.groups = self._try(lambda: check_group(context)) if context.groups else "--no-group: no memory limits"
+        self.throttle = self.groups or self._try(lambda: check_throttle(context))
+        self.disk = self.groups or self._try(lambda: check_disk(context))
+
+    @staticmethod
+    def _try(check: Any) -> str | None:
+        try:
+            check()
+        except Failed as error:
+            return str(error)
+        return None
+
+    def of(self, cell: Cell) -> str | None:
+        """Why a cell cannot be measured here; None if it can."""
+        if cell.experiment == "intersect" and cell.get("bandwidth"):
+            return self.throttle
+        if cell.experiment == "intersect" and cell.get("hdd") == "true":
+            return self.disk
+        if cell.experiment != "queries":
+            return None
+        context, cores = self.context, cell.get("cores", "1")
+        reasons = [
+            (cell.get("region") == TIER or cell.get("meta-tier") == TIER)
+            and not context.tier
+            and "no second memory tier; name one by --tier, such as numa:1 or dax:PATH",
+            cell.get("keep-in") == TIER
+            and not context.tier
+            and not context.slow_tier
+            and "no second memory tier; name one by --tier, or emulate one by --slow-tier, such as 300",
+            cell.get("kernel") not in (None, *context.facts["kernels"])
+            and f"the processor does not run the kernel {cell.get('kernel')}",
+            bool(cell.get("counters"))
+            and not context.counters
+            and "performance counters are a run of their own: --counters perf or callgrind",
+            cell.get("device") == "sas" and self.throttle,
+            cell.get("device") == "hdd" and self.disk,
+            (context.groups or cell.get("mode") in ("base", "base-prefetch")) and self.groups,
+            cores != "1"
+            and real_region(cell.get("region"), context).split(":")[0] in ("file", "dax")
+            and f"{cores} processes cannot share a region with a file; use dram or hugetlb",
+        ]
+        return next((reason for reason in reasons if reason), None)
+
+
+def check_group(context: Context) -> None:
+    with machine.Hierarchy.find("memory", "memory").group() as group:
+        group.limit_memory(64 << 20)
+
+
+def check_throttle(context: Context) -> None:
+    with ExitStack() as stack:
+        throttle_of("sas", context, stack)
+
+
+def check_disk(context: Context) -> None:
+    with machine.seek_disk(context.program.path, [context.data.directory]):
+        pass

@@ -1,0 +1,84 @@
+"""Runs `tierdex-bench`: one process for each measurement, with JSON in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tierdex_driver.errors import CellFailed, Failed
+
+
+class Program:
+    """A build of `tierdex-bench`."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def start(
+        self, cell: Mapping[str, Any], before: Sequence[str] = (), kernel: str | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Starts the process of a cell. `before` are words in front of the program, such as those of a simulator."""
+        environment = os.environ | ({"TIERDEX_KERNEL": kernel} if kernel else {})
+        pipe = subprocess.PIPE
+        command = [*before, str(self.path), "cell"]
+        try:
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+        except OSError as error:
+            raise Failed(f"cannot start {command[0]}: {error.strerror}") from error
+        assert process.stdin
+        try:
+            process.stdin.write(json.dumps(cell).encode())
+            process.stdin.close()
+        except BrokenPipeError:
+            # The process has died; its exit status says why.
+            pass
+        process.stdin = None
+        return process
+
+    def run(self, cell: Mapping[str, Any], before: Sequence[str] = (), kernel: str | None = None) -> dict[str, Any]:
+        """Runs a cell and returns its output.
+
+        Raises CellFailed if the process fails.
+        """
+        return finish(self.start(cell, before, kernel))
+
+    def generate(self, arguments: Sequence[str]) -> None:
+        """Runs `tierdex-bench generate`."""
+        done = subprocess.run([self.path, "generate", *arguments], capture_output=True)
+        if done.returncode:
+            raise_interrupt(done.returncode)
+            raise Failed(one_line(done.stderr) or "tierdex-bench generate failed")
+
+
+def finish(process: subprocess.Popen[bytes], out_of_memory: bool = False) -> dict[str, Any]:
+    """Waits for a process and returns its output."""
+    output, errors = process.communicate()
+    if process.returncode == 0:
+        try:
+            return dict(json.loads(output))
+        except ValueError as error:
+            raise CellFailed(f"the output is no line of JSON: {one_line(output)[:80]}") from error
+    raise_interrupt(process.returncode)
+    raise CellFailed(failure_text(process.returncode, one_line(errors), out_of_memory))
+
+
+def raise_interrupt(status: int) -> None:
+    """Ctrl-C reaches the processes too: a process that it ended is no failure."""
+    if status in (-signal.SIGINT, 128 + signal.SIGINT):
+        raise KeyboardInterrupt
+
+
+def failure_text(status: int, errors: str, out_of_memory: bool) -> str:
+    how = f"killed by signal {-status}" if status < 0 else f"exit code {status}"
+    if status < 0 and out_of_memory:
+        how = "killed: out of memory"
+    return f"{how}: {errors}" if errors else how
+
+
+def one_line(text: bytes) -> str:
+    return " ".join(text.decode(errors="replace").split())

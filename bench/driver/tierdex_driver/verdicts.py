@@ -1,0 +1,124 @@
+"""Verdicts: whether ratios of measurements lie within the bounds of a claim.
+
+Each ratio is measured in several rounds, in which its two cells alternate, so that a slow minute of the machine
+affects both. It has the interval of `intervals`.
+
+A claim with several ratios agrees if the interval of each, at 95%, lies within the bounds. It differs if that of one
+lies outside, at a level at which the chance of that is 5% for all ratios together (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tierdex_driver import intervals
+from tierdex_driver.definitions import Claim, Figure, as_text, as_texts
+from tierdex_driver.store import Row
+
+AGREES = "agrees"
+DIFFERS = "differs"
+UNDECIDED = "undecided"
+NOT_MEASURABLE = "not measurable"
+
+ROUNDS_MIN = 6
+ROUNDS_MAX = 12
+
+# Measures that are counts: one round is exact.
+EXACT_EXPERIMENTS = ("sizes", "explored")
+EXACT_MEASURES = ("pages_read", "indexed_postings")
+
+Point = tuple[tuple[str, str], ...]
+
+
+def is_exact(experiment: str, measure: str) -> bool:
+    return experiment in EXACT_EXPERIMENTS or measure in EXACT_MEASURES or measure.startswith("simulated_")
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A measure at one point, divided by that at another: a value for each round that has both."""
+
+    of: Point
+    to: Point
+    rounds: tuple[float, ...]
+    exact: bool
+
+    @property
+    def mean(self) -> float:
+        """The geometric mean over the rounds."""
+        return intervals.geometric_mean(self.rounds)
+
+    def interval(self, error_rate: float = intervals.ERROR_RATE) -> tuple[float, float]:
+        """The interval that contains the ratio, but for this rate of errors."""
+        if self.exact:
+            return min(self.rounds), max(self.rounds)
+        return intervals.interval([self.rounds], error_rate)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    name: str
+    ratios: tuple[Ratio, ...]
+    # Ratios whose interval contains a bound: more rounds may decide them.
+    open_ratios: tuple[Ratio, ...] = ()
+
+
+def points(figure: Figure, measure: str, rows: list[Row]) -> dict[Point, dict[int, float]]:
+    """The values of a measure by point (a value for each dimension of the figure) and round. A measured axis is no part
+    of the point. Rows without the measure or a dimension give none."""
+    plot = figure.plot
+    names = [name for name in figure.dimensions if not (plot.get("measured-x") and name == plot["x"])]
+    found: dict[Point, dict[int, float]] = {}
+    for row in rows:
+        value = row.get(measure)
+        if isinstance(value, int | float) and all(name in row for name in names):
+            point = tuple((name, "" if row[name] is None else as_text(row[name])) for name in names)
+            found.setdefault(point, {})[row["round"]] = float(value)
+    return found
+
+
+def is_selected(point: Point, selector: dict[str, Any]) -> bool:
+    values = dict(point)
+    return all(values.get(name) in as_texts("", name, value) for name, value in selector.items())
+
+
+def ratios(figure: Figure, claim: Claim, rows: list[Row]) -> list[Ratio]:
+    """The ratios of a claim: of each two points that differ only in what the selectors of the claim name."""
+    measured = points(figure, claim.measure, rows)
+    among = {point: values for point, values in measured.items() if is_selected(point, claim.where)}
+    free = set(claim.of) | set(claim.to or {})
+    exact = is_exact(figure.data["experiment"], claim.measure)
+    found = []
+    for of, values in among.items():
+        if not is_selected(of, claim.of):
+            continue
+        for to, others in among.items():
+            rest = [pair for pair in of if pair[0] not in free] == [pair for pair in to if pair[0] not in free]
+            if of == to or not rest or not is_selected(to, claim.to or {}):
+                continue
+            both = sorted(values.keys() & others.keys())
+            pairs = [values[round] / others[round] for round in both if values[round] > 0 and others[round] > 0]
+            if pairs:
+                found.append(Ratio(of, to, tuple(pairs), exact))
+    return found
+
+
+def judge(figure: Figure, claim: Claim, rows: list[Row]) -> Verdict:
+    """The verdict on a claim from the rows that were measured."""
+    found = tuple(ratios(figure, claim, rows))
+    if not found:
+        return Verdict(NOT_MEASURABLE, ())
+    inside = [all(claim.holds(end) for end in ratio.interval()) for ratio in found]
+    outside = [is_outside(claim, ratio.interval(intervals.ERROR_RATE / len(found))) for ratio in found]
+    if any(outside):
+        return Verdict(DIFFERS, found)
+    if all(inside):
+        return Verdict(AGREES, found)
+    return Verdict(UNDECIDED, found, tuple(ratio for ratio, within in zip(found, inside, strict=True) if not within))
+
+
+def is_outside(claim: Claim, interval: tuple[float, float]) -> bool:
+    low, high = interval
+    below = claim.at_least is not None and high < claim.at_least
+    return below or (claim.at_most is not None and low > claim.at_most)
