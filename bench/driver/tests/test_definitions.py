@@ -1,5 +1,6 @@
 """Definitions: cells of layers of settings, claims, and errors that name the member."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,14 @@ def test_all_definitions_are_read_and_selected_by_name() -> None:
     assert len(definitions.select(figures, ("apcache/fig-8.3", "apcache/fig-8.3"))) == 1
     with pytest.raises(DefinitionError, match="`apcache/fig-9`"):
         definitions.select(figures, ("apcache/fig-9",))
+
+
+def test_every_bound_is_that_of_the_committed_list_with_its_reason() -> None:
+    listed = tomllib.loads((definitions.DIRECTORY.parent / "bounds.toml").read_text())["bound"]
+    expected = [
+        {"figure": figure.name, "claim": claim.text, "paper": claim.paper, "condition": claim.condition()}
+        for figure in definitions.read_all()
+        for claim in figure.claims
+    ]
+    assert [{name: bound[name] for name in bound if name != "reason"} for bound in listed] == expected
+    assert all(bound["reason"] for bound in listed)
