@@ -88,3 +88,9 @@ def test_every_bound_is_that_of_the_committed_list_with_its_reason() -> None:
     ]
     assert [{name: bound[name] for name in bound if name != "reason"} for bound in listed] == expected
     assert all(bound["reason"] for bound in listed)
+
+
+def test_the_example_of_the_guide_is_a_definition_of_at_most_40_lines() -> None:
+    path = Path(__file__).parent.parent / "examples" / "hits.toml"
+    assert len(path.read_text().splitlines()) <= 40
+    assert len(definitions.read_file(path)[0].cells("small")) == 8

@@ -1,0 +1,57 @@
+"""The commands with the real program, which TIERDEX_BENCH names: a figure of a file, and one that is continued."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "hits.toml"
+
+pytestmark = pytest.mark.skipif("TIERDEX_BENCH" not in os.environ, reason="TIERDEX_BENCH names no program")
+
+
+def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    flags = ["--scale", "small", "--no-group", "--region", "dram", "--out", str(directory / "out")]
+    command = [sys.executable, "-m", "tierdex_driver", "paper", *words, *flags, "--data", str(directory / "data")]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_example_of_the_guide_is_measured_judged_and_drawn(tmp_path: Path) -> None:
+    done = run(tmp_path, str(EXAMPLE), "--plots")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out" / "small"
+    lines = [json.loads(line) for line in (out / "cells.jsonl").read_text().splitlines()]
+    # The line of the machine, and eight cells in two rounds.
+    assert len(lines) == 1 + 8 * 2
+    assert all(row["qps"] > 0 and row["hits"] > 0 for line in lines[1:] for row in line["rows"])
+    # The second round measures the cells backwards.
+    assert [line["cell"] for line in lines[1:9]] == [line["cell"] for line in lines[:8:-1]]
+    assert "A thousand hits are slower than ten" in (out / "summary.md").read_text()
+    assert (out / "example" / "hits.svg").read_text().startswith("<?xml")
+    # As if the run had been killed while it wrote the third line.
+    text = (out / "cells.jsonl").read_text().splitlines(keepends=True)
+    (out / "cells.jsonl").write_text("".join(text[:2]) + text[2][:20])
+    again = run(tmp_path, str(EXAMPLE))
+    assert again.returncode == 0 and again.stdout.count(" round ") == 8 * 2 - 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "words"),
+    [
+        ('mode = "memory"', 'mode = "fast"', 2, "`mode` is one of"),
+        ('class = "H"', 'clas = "H"', 2, "no setting `clas`"),
+        ('codec = ["raw", "pfor256-delta"]', 'codec = ["zip"]', 1, "zip"),
+        ("docs = 100_000", 'docs = "many"', 2, "no number"),
+    ],
+)
+def test_a_wrong_definition_is_one_line(tmp_path: Path, old: str, new: str, code: int, words: str) -> None:
+    path = tmp_path / "wrong.toml"
+    text = EXAMPLE.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    done = run(tmp_path, str(path))
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
+    assert words in done.stderr
