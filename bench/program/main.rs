@@ -10,8 +10,8 @@ use read_flags::ReadFlags;
 use std::{env::current_exe, io::stdin, io::stdout, num::NonZero, process::ExitCode};
 use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
 use tierdex_bench::{
-    Error, Result, cache, cell, cell::Launch, codecs, compare, generate as generator, intersect, latency,
-    paper, policies, serve,
+    Error, Result, cache, cell::Launch, codecs, compare, generate as generator, intersect, latency, paper,
+    policies, request, serve,
 };
 use tierdex_cli::failure::{Failure, Outcome, output_error};
 use tierdex_cli::{interrupt, memory_flags::MemoryFlags, open};
@@ -31,7 +31,7 @@ struct Arguments {
 enum ExperimentCommand {
     /// Queries per second by read mode, cache size and device, each in a process with a memory limit
     Cache(Box<cache::Flags>),
-    /// Run the measurement that is described as JSON on standard input, and print one row of JSON
+    /// Run the experiment that is described as JSON on standard input, and print one row of JSON
     Cell,
     /// Bits per integer and speed of every codec with every kernel
     Codecs(codecs::Flags),
@@ -89,9 +89,7 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
         ExperimentCommand::Cache(flags) => run_until_interrupted(|stop| {
             cache::run(flags, "tierdex-bench cache", &launch_of_this_program()?, stop, &mut stdout().lock())
         }),
-        ExperimentCommand::Cell => {
-            cell::run_cell(&mut stdin().lock(), &mut stdout().lock()).map_err(command_failure)
-        }
+        ExperimentCommand::Cell => run_cell(),
         ExperimentCommand::Compare(flags) => {
             run_until_interrupted(|stop| compare::run(flags, &mut stdin().lock(), stop, &mut stdout().lock()))
         }
@@ -126,6 +124,19 @@ fn run_until_interrupted<T>(run: impl FnOnce(&StopSignal) -> Result<T>) -> Outco
     let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
     run(&stop).map(drop).map_err(command_failure)
+}
+
+/// Answers the request on standard input.
+fn run_cell() -> Outcome {
+    let request = request::read_request(&mut stdin().lock()).map_err(command_failure)?;
+    let stop = StopSignal::default();
+    // Without temporary files a signal ends the process at once.
+    let _watched = request.has_temporary_files().then(|| interrupt::raise_on_signal(stop.clone()));
+    let answered = request::answer_request(request.as_ref(), &stop, &mut stdout().lock());
+    answered.map_err(|error| match error {
+        Error::Interrupted => Failure::Interrupted("interrupted".to_string()),
+        error => command_failure(error),
+    })
 }
 
 /// Converts the error of an experiment into that of the command.

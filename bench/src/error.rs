@@ -39,7 +39,10 @@ impl Error {
 
 impl From<tierdex::Error> for Error {
     fn from(error: tierdex::Error) -> Error {
-        Error::Failed(error.to_string())
+        match error {
+            tierdex::Error::Interrupted => Error::Interrupted,
+            error => Error::Failed(error.to_string()),
+        }
     }
 }
 

@@ -45,6 +45,7 @@ pub mod policies;
 mod postings;
 mod query_lines;
 mod random;
+pub mod request;
 mod seek_disk;
 pub mod serve;
 pub mod slow_tier;

@@ -9,8 +9,8 @@ use tierdex::{StopSignal, codec::Kernel};
 /// Where a cell runs.
 #[derive(Clone, Debug)]
 pub enum Launch {
-    /// In a process of its own: the path and the arguments of a program that passes its standard input and
-    /// output to [`run_cell`](super::run_cell).
+    /// In a process of its own: the path and the arguments of a program that reads a cell from its standard
+    /// input and prints its measurement, as `tierdex-bench cell` does.
     Process(PathBuf, Vec<String>),
     /// In this process, for tests: no control group, and memory of earlier cells is not returned.
     InProcess,

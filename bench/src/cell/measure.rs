@@ -8,32 +8,18 @@
 //!    memory group also has the limits of the device (control groups of version 2).
 //!    The second repetition is itself repeated until it has taken the seconds that the cell names, or
 //!    [`MEMORY_SECONDS_MIN`] for an index in memory.
-//! 4. Print the measurements of the second repetition, and a checksum of the hits of both.
+//! 4. Return the measurements of the second repetition, and a checksum of the hits of both.
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
 use crate::cell::{Cell, EngineReads, Reads, processors::Processors};
 use crate::{Error, HeldIndex, Result, counters::CounterRecorder, counters::EventCounts};
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
-use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, thread::Builder};
+use std::{fs, fs::File, hint::black_box, io::Write, path::Path, thread::Builder};
 use tierdex::internal::cache::CacheStats;
 use tierdex::io::PosixDisk;
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};
 use tierdex_thesis::{ListCacheStats, ListExecutor};
-
-/// Reads a cell from `input`, measures it, and writes the measurement to `output`.
-///
-/// # Errors
-/// If the input is malformed, or the cell cannot be measured.
-pub fn run_cell(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
-    let mut text = String::new();
-    input.read_to_string(&mut text).map_err(Error::failed("cannot read the cell"))?;
-    let cell: Cell = serde_json::from_str(&text)
-        .map_err(|error| Error::Usage(format!("the cell is no valid JSON: {error}")))?;
-    let measured = serde_json::to_string(&measure_cell(&cell)?);
-    let measured = measured.map_err(|error| Error::Failed(error.to_string()))?;
-    writeln!(output, "{measured}").and_then(|()| output.flush()).map_err(Error::Output)
-}
 
 /// Joins the control groups and measures the cell.
 ///

@@ -32,7 +32,7 @@ mod reads;
 
 pub use launch::Launch;
 pub(crate) use launch::one_line;
-pub use measure::{measure_cell, run_cell};
+pub use measure::measure_cell;
 pub use measurement::{CacheCounters, CellMeasurement};
 pub use queries::CellQueries;
 pub use query_kind::{QueryShape, TermClass};

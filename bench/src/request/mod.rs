@@ -1,0 +1,104 @@
+//! One experiment as JSON: what `tierdex-bench cell` reads and prints. A driver repeats experiments, changes
+//! the state of the machine for them, and makes tables and figures of their results.
+//!
+//! *Input*: a JSON object. Its member `experiment` names one of [`EXPERIMENTS`], by default `queries`; the
+//! other members are the parameters of the experiment. *Output*: one line with a JSON object, the results.
+
+mod experiment;
+mod machine;
+mod members;
+mod queries;
+
+pub use experiment::ExperimentRequest;
+
+use crate::{Error, Result, cell::Cell};
+use machine::MachineRequest;
+use members::{Members, parse_members, usage};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::{io::Read, io::Write};
+use tierdex::StopSignal;
+
+/// Parses the parameters of an experiment.
+type ParseRequest = fn(Members) -> Result<Box<dyn ExperimentRequest>>;
+
+/// The experiments by name.
+const EXPERIMENTS: &[(&str, ParseRequest)] =
+    &[("queries", parse::<Cell>), ("machine", parse::<MachineRequest>)];
+
+fn parse<T: ExperimentRequest + DeserializeOwned + 'static>(
+    members: Members,
+) -> Result<Box<dyn ExperimentRequest>> {
+    Ok(Box::new(parse_members::<T>(members)?))
+}
+
+/// Reads an experiment and its parameters.
+///
+/// # Errors
+/// [`Error::Usage`] if the input is no JSON object, or a member is unknown, missing or wrong.
+pub fn read_request(input: &mut dyn Read) -> Result<Box<dyn ExperimentRequest>> {
+    let mut text = String::new();
+    input.read_to_string(&mut text).map_err(Error::failed("cannot read the cell"))?;
+    let wrong = |error| usage(&format_args!("the cell is no valid JSON: {error}"));
+    let mut members: Members = serde_json::from_str(&text).map_err(wrong)?;
+    let name = members.shift_remove("experiment").unwrap_or_else(|| "queries".into());
+    let found = EXPERIMENTS.iter().find(|(known, _)| name == *known);
+    let Some((name, parse)) = found else {
+        let names: Vec<_> = EXPERIMENTS.iter().map(|(name, _)| *name).collect();
+        return Err(usage(&format_args!("there is no `experiment` {name}; there are {}", names.join(", "))));
+    };
+    parse(members).map_err(|error| usage(&format_args!("the experiment `{name}`: {error}")))
+}
+
+/// Runs an experiment and writes its results as one line of JSON.
+///
+/// # Errors
+/// As [`ExperimentRequest::answer`], and if the output cannot be written.
+pub fn answer_request(
+    request: &dyn ExperimentRequest,
+    stop: &StopSignal,
+    output: &mut dyn Write,
+) -> Result<()> {
+    let answer: Value = request.answer(stop)?;
+    writeln!(output, "{answer}").and_then(|()| output.flush()).map_err(Error::Output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str) -> Result<Value> {
+        let mut output = Vec::new();
+        let request = read_request(&mut text.as_bytes())?;
+        answer_request(request.as_ref(), &StopSignal::default(), &mut output)?;
+        assert_eq!(output.iter().filter(|byte| **byte == b'\n').count(), 1);
+        Ok(serde_json::from_slice(&output).unwrap())
+    }
+
+    #[test]
+    fn the_machine_has_a_kernel_and_a_version() {
+        let machine = answer(r#"{"experiment": "machine"}"#).unwrap();
+        assert_eq!(machine["kernels"][0], "scalar");
+        assert_eq!(machine["version"], env!("CARGO_PKG_VERSION"));
+        assert!(machine["threads"].as_u64().unwrap() > 0 && machine["memory_bytes"].as_u64().unwrap() > 0);
+        let is_reason =
+            |member: &str| machine[member].is_null() || !machine[member].as_str().unwrap().is_empty();
+        assert!(is_reason("counters") && is_reason("top_down"), "{machine}");
+    }
+
+    #[test]
+    fn wrong_requests_are_usage_errors_of_one_line() {
+        for (text, words) in [
+            ("", "the cell is no valid JSON"),
+            ("[]", "the cell is no valid JSON"),
+            (r#"{"experiment": "frob"}"#, "there is no `experiment` \"frob\"; there are queries, "),
+            (r#"{"experiment": 3}"#, "there is no `experiment` 3"),
+            (r#"{"experiment": "machine", "x": 1}"#, "the experiment `machine`: unknown field `x`"),
+            (r#"{"index": "i"}"#, "the experiment `queries`: missing field `queries`"),
+        ] {
+            let error = answer(text).unwrap_err();
+            assert!(matches!(&error, Error::Usage(why) if why.contains(words)), "{text}: {error}");
+            assert!(!error.to_string().contains('\n'), "{error}");
+        }
+    }
+}
