@@ -1,7 +1,7 @@
 //! The cells of the experiment: all combinations of the settings in the flags that make a difference.
 
-use crate::cache::{device::Device, flags::Flags, mode::CellMode, queries::QueryWorkload};
-use crate::{cell::lookahead_text, slow_tier::ReadDelay};
+use crate::cache::{device::Device, flags::Flags, mode::CellMode};
+use crate::{cell::QueryWorkload, cell::lookahead_text, slow_tier::ReadDelay};
 use serde_json::{Value, json};
 use tierdex::io::Size;
 use tierdex_thesis::{ListPolicy, Lookahead, Mode};
@@ -32,7 +32,7 @@ impl TableCell {
     /// `memory` reads no device, so it is measured for the first one only.
     pub(super) fn all(flags: &Flags) -> Vec<TableCell> {
         let mut cells = Vec::new();
-        for workload in QueryWorkload::all(flags) {
+        for workload in flags.workloads() {
             for (number, &device) in flags.devices.iter().enumerate() {
                 for &mode in &flags.modes {
                     match mode {

@@ -1,7 +1,7 @@
 //! The flags of the experiment.
 
 use crate::cache::{device::Device, mode::CellMode};
-use crate::cell::{QueryShape, TermClass, lookahead_text, parse_lookahead};
+use crate::cell::{QueryShape, QueryWorkload, TermClass, lookahead_text, parse_lookahead};
 use crate::{Error, HeldIndexFlags, Result, command_line::published_path, counters::CounterSet};
 use clap::{ArgAction, Args};
 use std::{fmt::Display, path::Path, path::PathBuf};
@@ -126,6 +126,17 @@ pub struct Flags {
 }
 
 impl Flags {
+    /// All workloads that the flags select.
+    pub(super) fn workloads(&self) -> Vec<QueryWorkload> {
+        let mut all = Vec::new();
+        for &class in &self.classes {
+            for &shape in &self.shapes {
+                all.extend(self.repeats.iter().map(|&repeats| QueryWorkload { class, shape, repeats }));
+            }
+        }
+        all
+    }
+
     /// The memory tier of terms, skip data and lengths.
     pub(super) fn metadata_tier(&self) -> MetaTier {
         self.meta_tier.clone().unwrap_or_else(|| match &self.region {

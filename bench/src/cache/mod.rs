@@ -16,12 +16,10 @@
 
 mod cell;
 mod device;
-mod explored;
 mod flags;
 mod mode;
 mod plan;
 mod plot;
-mod queries;
 mod report;
 mod rows;
 mod runner;
@@ -29,10 +27,8 @@ mod system_state;
 
 pub use cell::TableCell;
 pub use device::Device;
-pub use explored::{ExploredPostings, count_explored};
 pub use flags::Flags;
 pub use mode::CellMode;
-pub use queries::QueryWorkload;
 pub use rows::{CellRow, CellRows};
 pub(crate) use system_state::{ReadAhead, drop_page_cache};
 

@@ -1,12 +1,13 @@
 //! The plan of a run: everything that is determined before the first measurement.
 
-use crate::cache::{cell::TableCell, flags::Flags, mode::CellMode, system_state::HUGE_PAGE_BYTES};
-use crate::cell::{Cell, CellQueries, EngineReads, ListReads, ProcessPlacement, Reads};
-use crate::{Result, cache::queries::DrawnQueries, cache::queries::QueryWorkload, cache::queries::TermPools};
+use crate::cell::{
+    Cell, CellQueries, DrawnQueries, EngineReads, ListReads, ProcessPlacement, QueryWorkload, Reads,
+    TermPools, set_memory_limit,
+};
+use crate::{Result, cache::cell::TableCell, cache::flags::Flags, cache::mode::CellMode};
 use std::sync::Arc;
-use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
-use tierdex::{Engine, Index, MemoryReport, io::PosixDisk, io::RegionKind, io::Size};
-use tierdex_thesis::{ListPolicy, Lookahead, Mode, memory_report};
+use tierdex::{Index, io::PosixDisk, io::Size};
+use tierdex_thesis::{ListPolicy, Lookahead};
 
 /// The queries and the cells of a run.
 pub(super) struct RunPlan {
@@ -38,7 +39,7 @@ impl RunPlan {
         let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
         let terms = TermPools::read(&index, &flags.classes)?;
         let draw = |workload| Ok((workload, terms.draw(workload, flags.count, flags.seed)?));
-        let workloads: Vec<_> = QueryWorkload::all(flags).into_iter().map(draw).collect::<Result<_>>()?;
+        let workloads: Vec<_> = flags.workloads().into_iter().map(draw).collect::<Result<_>>()?;
         let cells = TableCell::all(flags).into_iter().map(|table| {
             let queries = CellQueries::Terms {
                 terms: queries_of(&workloads, table.workload).terms.clone(),
@@ -46,15 +47,15 @@ impl RunPlan {
                 field: terms.field,
             };
             let mut cell = cell_of(flags, &table, queries);
-            let huge_pages = set_memory_limit(flags, &index, &mut cell);
-            PlannedCell { table, cell, huge_pages }
+            let huge_pages = set_memory_limit(&index, flags.slack, &mut cell)?;
+            Ok(PlannedCell { table, cell, huge_pages })
         });
         let facts = IndexFacts {
             documents: index.documents(),
             postings_bytes: index.postings_bytes(),
             field: index.schema().fields[terms.field].name.clone(),
         };
-        Ok(RunPlan { cells: cells.collect(), index: facts, workloads })
+        Ok(RunPlan { cells: cells.collect::<Result<_>>()?, index: facts, workloads })
     }
 
     /// Huge pages of the largest cell.
@@ -114,52 +115,4 @@ fn cell_of(flags: &Flags, table: &TableCell, queries: CellQueries) -> Cell {
         counters: flags.counters,
         process: ProcessPlacement::default(),
     }
-}
-
-/// Sets the memory limit of a cell. Returns the number of huge pages that the cell needs.
-fn set_memory_limit(flags: &Flags, index: &Index, cell: &mut Cell) -> u64 {
-    let report = match &cell.reads {
-        Reads::Engine(reads) => Engine::memory_report(index, &reads.options(cell.threads, cell.k)),
-        Reads::Lists(reads) => memory_report(index, &reads.options(cell.threads, cell.k)),
-        Reads::Searcher { region, .. } | Reads::HeldEngine { region, .. } => {
-            if *region != RegionKind::Hugetlb {
-                return 0;
-            }
-            let location = MetadataLocation::of(MetaTier::Index(region.clone()), None);
-            return ResidentSizes::of(index).in_region(&location).div_ceil(HUGE_PAGE_BYTES);
-        }
-    };
-    let (beside, huge_pages) = charged_and_huge_pages(&report);
-    let slack = (u128::from(flags.dram) * u128::from(flags.slack) / 100) as u64;
-    let mut limit = flags.dram + slack + beside;
-    // The modes without a cache get the memory of the metadata on top, so that as much is left for the page
-    // cache wherever the metadata is.
-    let metadata = match &cell.reads {
-        Reads::Lists(reads) => {
-            let location = reads.options(cell.threads, cell.k).metadata_location();
-            ResidentSizes::of(index).in_dram(&location)
-        }
-        _ => 0,
-    };
-    if let Reads::Lists(ListReads { mode: Mode::Base | Mode::BasePrefetch, size, dram, .. }) = &mut cell.reads
-    {
-        limit += metadata + size.of(index.postings_bytes());
-        // A seventh more, because an executor uses two sixteenths of its budget for queries.
-        *dram = Some(flags.dram + metadata + metadata.div_ceil(7));
-    }
-    cell.limit = Some(limit);
-    huge_pages
-}
-
-/// Bytes of regions that a control group counts, and number of huge pages. Huge pages and persistent memory
-/// are not counted by a control group.
-fn charged_and_huge_pages(report: &MemoryReport) -> (u64, u64) {
-    let huge = RegionKind::Hugetlb.to_string();
-    let regions = || report.rows.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
-    let huge_pages = regions()
-        .filter(|(region, _)| *region == huge)
-        .map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE_BYTES))
-        .sum();
-    let charged = |region: &str| region != huge && !region.starts_with("dax:");
-    (regions().filter(|(region, _)| charged(region)).map(|(_, bytes)| bytes).sum(), huge_pages)
 }

@@ -1,7 +1,7 @@
 //! Measurements, one row per cell and round, and medians over the rounds of a cell.
 
-use crate::cache::{cell::TableCell, cell::size_percent, mode::CellMode, queries::QueryWorkload};
-use crate::{cell::CellMeasurement, counters::metrics, median::median};
+use crate::cache::{cell::TableCell, cell::size_percent, mode::CellMode};
+use crate::{cell::CellMeasurement, cell::QueryWorkload, counters::metrics, median::median};
 use serde_json::{Value, json};
 use tierdex_thesis::{Lookahead, Mode, QUERIES_AHEAD};
 

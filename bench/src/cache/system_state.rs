@@ -19,9 +19,6 @@ pub(crate) fn drop_page_cache() -> Result<()> {
     })
 }
 
-/// Bytes of a huge page.
-pub(super) const HUGE_PAGE_BYTES: u64 = 2 << 20;
-
 /// How often huge pages are requested. Before each further request memory is compacted.
 const HUGE_PAGE_ATTEMPTS_MAX: u32 = 3;
 

@@ -4,19 +4,19 @@ use serde::{Deserialize, Deserializer, Serializer, de::Error};
 use std::{fmt::Display, str::FromStr};
 
 /// Writes a value as its text.
-pub(super) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(value)
 }
 
 /// Parses the text of a value.
-pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
     from: D,
 ) -> Result<T, D::Error> {
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
 /// Writes and parses values that may be null.
-pub(super) mod optional {
+pub(crate) mod optional {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use std::{fmt::Display, str::FromStr};
 

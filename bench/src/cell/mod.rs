@@ -21,19 +21,24 @@
 //! cells with two builds.
 
 mod as_size;
-mod as_text;
+pub(crate) mod as_text;
+mod draw;
 mod launch;
 mod measure;
 mod measurement;
+mod memory_plan;
 mod processors;
 mod queries;
 mod query_kind;
 mod reads;
 
+pub use draw::QueryWorkload;
+pub(crate) use draw::{DrawnQueries, TermPools};
 pub use launch::Launch;
 pub(crate) use launch::one_line;
 pub use measure::measure_cell;
 pub use measurement::{CacheCounters, CellMeasurement};
+pub(crate) use memory_plan::set_memory_limit;
 pub use queries::CellQueries;
 pub use query_kind::{QueryShape, TermClass};
 pub use reads::{EngineReads, ListReads, Reads};

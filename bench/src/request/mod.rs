@@ -4,16 +4,24 @@
 //! *Input*: a JSON object. Its member `experiment` names one of [`EXPERIMENTS`], by default `queries`; the
 //! other members are the parameters of the experiment. *Output*: one line with a JSON object, the results.
 
+mod draw;
 mod experiment;
+mod explored;
 mod machine;
 mod members;
+mod plan;
 mod queries;
+mod sizes;
 
+pub(crate) use draw::DrawRequest;
 pub use experiment::ExperimentRequest;
+pub(crate) use explored::ExploredRequest;
+pub(crate) use sizes::SizesRequest;
 
 use crate::{Error, Result, cell::Cell};
 use machine::MachineRequest;
 use members::{Members, parse_members, usage};
+use plan::PlanRequest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{io::Read, io::Write};
@@ -23,8 +31,14 @@ use tierdex::StopSignal;
 type ParseRequest = fn(Members) -> Result<Box<dyn ExperimentRequest>>;
 
 /// The experiments by name.
-const EXPERIMENTS: &[(&str, ParseRequest)] =
-    &[("queries", parse::<Cell>), ("machine", parse::<MachineRequest>)];
+const EXPERIMENTS: &[(&str, ParseRequest)] = &[
+    ("queries", parse::<Cell>),
+    ("plan", parse::<PlanRequest>),
+    ("draw", parse::<DrawRequest>),
+    ("explored", parse::<ExploredRequest>),
+    ("sizes", parse::<SizesRequest>),
+    ("machine", parse::<MachineRequest>),
+];
 
 fn parse<T: ExperimentRequest + DeserializeOwned + 'static>(
     members: Members,

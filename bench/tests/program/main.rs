@@ -4,6 +4,7 @@ mod budget;
 mod documents;
 mod experiments;
 mod limits;
+mod requests;
 #[path = "../../../cli/tests/workspace/mod.rs"]
 mod workspace;
 

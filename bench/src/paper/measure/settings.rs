@@ -32,6 +32,12 @@ fn is_switch(name: &str) -> bool {
     matches!(name, "quick" | "hdd" | "no-readahead")
 }
 
+/// The rows of an experiment's results.
+pub(super) fn rows_of(mut results: Value) -> Vec<Row> {
+    let Value::Array(rows) = results["rows"].take() else { return Vec::new() };
+    rows.into_iter().map(members_of).collect()
+}
+
 /// The members of a JSON object.
 pub(super) fn members_of(value: Value) -> Row {
     match value {

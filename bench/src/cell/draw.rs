@@ -6,7 +6,8 @@
 //! each over one half of the terms, so that the two terms of a query differ. When the first queue is empty,
 //! it is refilled and shuffled again; the report gives the number of terms.
 
-use crate::{Error, Random, Result, cache::flags::Flags, cell::QueryShape, cell::TermClass};
+use crate::cell::query_kind::{QueryShape, TermClass};
+use crate::{Error, Random, Result};
 use std::{collections::BTreeMap, collections::HashSet, collections::VecDeque, fmt};
 use tierdex::Index;
 
@@ -22,19 +23,8 @@ pub struct QueryWorkload {
 }
 
 impl QueryWorkload {
-    /// All workloads that the flags select.
-    pub(super) fn all(flags: &Flags) -> Vec<QueryWorkload> {
-        let mut all = Vec::new();
-        for &class in &flags.classes {
-            for &shape in &flags.shapes {
-                all.extend(flags.repeats.iter().map(|&repeats| QueryWorkload { class, shape, repeats }));
-            }
-        }
-        all
-    }
-
     /// The name in file names.
-    pub(super) fn file_name(self) -> String {
+    pub(crate) fn file_name(self) -> String {
         format!("{}-{}-rp{}", self.shape, self.class, self.repeats)
     }
 }
@@ -46,30 +36,30 @@ impl fmt::Display for QueryWorkload {
 }
 
 /// The terms of an index by class.
-pub(super) struct TermPools {
+pub(crate) struct TermPools {
     /// The field with the most postings.
-    pub(super) field: usize,
+    pub(crate) field: usize,
     /// For each selected class its terms in order, with the bytes of their lists.
     classes: BTreeMap<TermClass, Vec<(String, u64)>>,
 }
 
 /// The queries drawn for a workload.
-pub(super) struct DrawnQueries {
+pub(crate) struct DrawnQueries {
     /// The terms of each query.
-    pub(super) terms: Vec<Vec<String>>,
+    pub(crate) terms: Vec<Vec<String>>,
     /// Number of terms of the class in the index.
-    pub(super) class_terms: usize,
+    pub(crate) class_terms: usize,
     /// Bytes of each distinct list that is queried: the working set.
-    pub(super) lists: Vec<u64>,
+    pub(crate) lists: Vec<u64>,
     /// Bytes of all lists over all queries, repetitions included.
-    pub(super) bytes_asked: u64,
+    pub(crate) bytes_asked: u64,
     /// Number of queries all of whose terms were queried before.
-    pub(super) repeated: usize,
+    pub(crate) repeated: usize,
 }
 
 impl DrawnQueries {
     /// Bytes of the working set. With a segment size, each list is rounded up to whole segments.
-    pub(super) fn working_set(&self, segment: Option<u64>) -> u64 {
+    pub(crate) fn working_set(&self, segment: Option<u64>) -> u64 {
         self.lists.iter().map(|bytes| segment.map_or(*bytes, |segment| bytes.next_multiple_of(segment))).sum()
     }
 }
@@ -79,7 +69,7 @@ impl TermPools {
     ///
     /// # Errors
     /// If the dictionary cannot be read.
-    pub(super) fn read(index: &Index, classes: &[TermClass]) -> Result<TermPools> {
+    pub(crate) fn read(index: &Index, classes: &[TermClass]) -> Result<TermPools> {
         let postings = |field: usize| -> u64 {
             index.segments().iter().map(|segment| segment.meta().fields[field].postings).sum()
         };
@@ -119,7 +109,7 @@ impl TermPools {
     ///
     /// # Errors
     /// If the class has fewer terms than a query needs.
-    pub(super) fn draw(&self, workload: QueryWorkload, count: usize, seed: u64) -> Result<DrawnQueries> {
+    pub(crate) fn draw(&self, workload: QueryWorkload, count: usize, seed: u64) -> Result<DrawnQueries> {
         let terms = self.classes.get(&workload.class).map_or(&[][..], Vec::as_slice);
         let parts = workload.shape.terms();
         if terms.len() < parts {

@@ -1,0 +1,168 @@
+//! Experiments that a driver requests of `tierdex-bench cell` as JSON, over a generated index.
+
+use crate::workspace::{Workspace, assert_failed, assert_succeeded, wait_for_output};
+use serde_json::{Value, json};
+use std::{io::Write, process::Output};
+
+const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000 --out i";
+
+fn workspace_with_index() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.ok(GENERATE_INDEX);
+    workspace
+}
+
+fn run_request(workspace: &Workspace, request: &str) -> Output {
+    let (child, mut input) = workspace.spawn_with_input("cell");
+    input.write_all(request.as_bytes()).unwrap();
+    drop(input);
+    wait_for_output(child)
+}
+
+/// The answer to a request, which is one line.
+fn answer(workspace: &Workspace, request: &Value) -> Value {
+    let output = assert_succeeded(&run_request(workspace, &request.to_string()));
+    assert_eq!(output.lines().count(), 1, "{output}");
+    serde_json::from_str(&output).unwrap()
+}
+
+fn members(object: &Value) -> Vec<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+/// The cells that the experiment `cache` measures.
+fn printed_cells(workspace: &Workspace, flags: &str) -> Vec<Value> {
+    let lines = workspace.ok(&format!("cache i --print-cells --dram 50M --region dram --sizes 20 {flags}"));
+    let parse = |line: &str| {
+        let mut cell: Value = serde_json::from_str(line).unwrap();
+        cell.as_object_mut().unwrap().remove("name").unwrap();
+        cell
+    };
+    lines.lines().map(parse).collect()
+}
+
+#[test]
+fn the_machine_is_described() {
+    let machine = answer(&Workspace::new(), &json!({"experiment": "machine"}));
+    let expected = ["cpu", "threads", "memory_bytes", "kernels", "format", "version", "counters", "top_down"];
+    assert_eq!(members(&machine), expected);
+}
+
+#[test]
+fn drawn_queries_are_those_of_the_cache_experiment() {
+    let workspace = workspace_with_index();
+    let flags = "--modes memory --classes H,M --shapes SINGLE,AND,OR --repeats 0,25 --count 40 --seed 7";
+    let cells = printed_cells(&workspace, flags);
+    assert_eq!(cells.len(), 12);
+    let mut cells = cells.iter();
+    for class in ["H", "M"] {
+        for shape in ["SINGLE", "AND", "OR"] {
+            for repeats in [0, 25] {
+                let request = json!({"experiment": "draw", "index": "i", "class": class, "shape": shape,
+                    "repeats": repeats, "count": 40, "seed": 7});
+                let drawn = answer(&workspace, &request);
+                assert_eq!(drawn["queries"], cells.next().unwrap()["queries"], "{request}");
+                let figures = ["queries", "class-terms", "lists", "list-bytes", "bytes-asked", "repeated"];
+                assert_eq!(members(&drawn), figures);
+                assert!(drawn["bytes-asked"].as_u64() >= drawn["list-bytes"].as_u64());
+                let terms = if shape == "SINGLE" { 40 } else { 80 };
+                assert!((1..=terms).contains(&drawn["lists"].as_u64().unwrap()), "{drawn}");
+            }
+        }
+    }
+}
+
+#[test]
+fn planned_cells_are_those_of_the_cache_experiment_and_are_measured() {
+    let workspace = workspace_with_index();
+    let modes = "memory,base,base-prefetch,hybrid,hybrid-prefetch,direct";
+    let cells = printed_cells(&workspace, &format!("--modes {modes} --shapes AND --count 10 --slack 30"));
+    assert_eq!(cells.len(), 7);
+    let mut checksums = Vec::new();
+    for expected in &cells {
+        let mut cell = expected.clone();
+        cell["limit"] = Value::Null;
+        let is_held = cell["reads"]["by"] == "searcher";
+        if !is_held {
+            cell["reads"]["dram"] = "50M".into();
+        }
+        let planned = answer(&workspace, &json!({"experiment": "plan", "cell": cell, "slack": 30}));
+        assert_eq!((&planned["cell"], &planned["huge_pages"]), (expected, &json!(0)));
+        assert_eq!((planned["cell"]["limit"].is_null(), members(&planned).len()), (is_held, 2));
+        // The cell goes to its process as it is, with or without the name of the experiment.
+        let mut cell = planned["cell"].clone();
+        checksums.push(answer(&workspace, &cell)["checksum"].clone());
+        cell["experiment"] = "queries".into();
+        checksums.push(answer(&workspace, &cell)["checksum"].clone());
+    }
+    assert!(checksums[0].is_string() && checksums.iter().all(|sum| *sum == checksums[0]), "{checksums:?}");
+
+    let mut cell = cells[0].clone();
+    cell["reads"]["region"] = "hugetlb".into();
+    let planned = answer(&workspace, &json!({"experiment": "plan", "cell": cell}));
+    assert_eq!((&planned["huge_pages"], &planned["cell"]["limit"]), (&json!(1), &Value::Null));
+}
+
+#[test]
+fn the_sizes_and_the_explored_postings_of_an_index_are_measured() {
+    let workspace = workspace_with_index();
+    let sizes = answer(&workspace, &json!({"experiment": "sizes", "index": "i"}));
+    let row = &sizes["rows"][0];
+    let number = |name: &str| row[name].as_f64().unwrap();
+    assert_eq!((number("documents"), number("segments")), (2000.0, 1.0));
+    assert_eq!(number("index_bytes"), number("docs_bytes") + number("freqs_bytes") + number("short_bytes"));
+    assert!(number("skips_bytes") > 0.0 && number("terms_bytes") > 0.0 && number("docs_bits") > 0.0);
+    let ids = answer(&workspace, &json!({"experiment": "sizes", "index": "i", "ids-only": true}));
+    assert!(ids["rows"][0]["index_percent"].as_f64().unwrap() > number("index_percent"));
+
+    let request = json!({"experiment": "explored", "index": "i", "class": "H", "shape": "SINGLE",
+        "repeats": 25, "count": 40, "seed": 1});
+    let explored = answer(&workspace, &request);
+    let row = &explored["rows"][0];
+    assert_eq!(members(row), ["postings", "total_percent", "unique_percent", "unique_share"]);
+    let (total, unique) = (row["total_percent"].as_f64().unwrap(), row["unique_percent"].as_f64().unwrap());
+    assert!(row["postings"] == 60_000 && unique > 0.0 && unique <= total, "{explored}");
+}
+
+#[test]
+fn wrong_requests_and_missing_indexes_give_one_line() {
+    let workspace = workspace_with_index();
+    let draw = r#""index": "i", "class": "H", "shape": "AND", "count": 3, "seed": 1"#;
+    let cell = r#""index": "i", "queries": {"texts": ["a"]}"#;
+    for (code, request, words) in [
+        (2, "{".to_string(), "the cell is no valid JSON"),
+        (2, r#"{"experiment": "frob"}"#.to_string(), "there is no `experiment` \"frob\"; there are queries"),
+        (2, format!(r#"{{{cell}, "hits": 1}}"#), "unknown field `hits`"),
+        (2, format!(r#"{{{cell}, "threads": 0}}"#), "`threads` must be 1 or more"),
+        (2, format!(r#"{{"experiment": "draw", {draw}}}"#), "missing field `repeats`"),
+        (2, format!(r#"{{"experiment": "draw", {draw}, "repeats": 100}}"#), "`repeats` must be 0 to 99"),
+        (2, format!(r#"{{"experiment": "draw", {draw}, "repeats": "x"}}"#), "`repeats`: invalid type"),
+        (2, r#"{"experiment": "draw", "class": "X"}"#.to_string(), "`class`: `X` is not a class of terms"),
+        (
+            2,
+            r#"{"experiment": "draw", "index": "i", "class": "H", "shape": "AND", "count": 0, "seed": 1,
+                "repeats": 0}"#
+                .to_string(),
+            "`count` must be 1 to",
+        ),
+        (
+            2,
+            format!(r#"{{"experiment": "plan", "cell": {{{cell}}}, "slack": -1}}"#),
+            "`slack`: invalid value",
+        ),
+        (
+            2,
+            format!(r#"{{"experiment": "plan", "cell": {{{cell}, "reads": {{"by": "engine"}}}}}}"#),
+            "`reads` has no `dram`",
+        ),
+        (2, format!(r#"{{"experiment": "plan", "cell": {{{cell}, "x": 1}}}}"#), "`cell`: unknown field `x`"),
+        (2, r#"{"experiment": "sizes", "index": 3}"#.to_string(), "`index`: invalid type"),
+        (1, r#"{"experiment": "sizes", "index": "none"}"#.to_string(), "none"),
+        (1, r#"{"index": "none", "queries": {"texts": ["a"]}}"#.to_string(), "none"),
+    ] {
+        let output = run_request(&workspace, &request);
+        assert_failed(&output, code, words);
+        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{request}");
+        assert!(output.stdout.is_empty(), "{request}");
+    }
+}
