@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tierdex_driver import compare
+from tierdex_driver import compare, machine
 from tierdex_driver.cli import run as run_command
 from tierdex_driver.errors import Failed, Usage
 from tierdex_driver.process import Program
@@ -73,9 +73,9 @@ def test_malformed_cells_are_usage_errors(text: str, words: str) -> None:
 
 
 def test_sizes_have_units() -> None:
-    assert compare.bytes_of("60M") == 60 << 20 and compare.bytes_of(5) == 5
-    with pytest.raises(Usage, match="`limit` is much"):
-        compare.bytes_of("much")
+    assert machine.bytes_of("60M") == 60 << 20 and machine.bytes_of(5) == 5
+    with pytest.raises(Usage, match="`much` is no size"):
+        machine.bytes_of("much")
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def write_reports(
 ) -> None:
     known = every + [figure for figure in figures if figure not in every]
     results = [report.Result.of(figure, scale, store, missing) for figure in known]
-    shown = [result for result in results if result.was_run or result.figure in figures]
+    shown = [result for result in results if result.rows or result.figure in figures]
     summary = directory / "summary.md"
     summary.write_text(report.markdown(shown, scale, command) + "\n")
     click.echo(f"{report.counts(shown)}\n{summary}")

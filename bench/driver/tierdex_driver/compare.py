@@ -25,7 +25,6 @@ EQUAL_MIN = 0.97
 # A cell whose interval is at most this wide is not measured again, even if it is undecided.
 OPEN_WIDTH = 0.06
 HEADING = ("cell", "A, q/s", "B, q/s", "pairs", "B / A", "from", "to", "verdict")
-UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 
 @dataclass
@@ -71,23 +70,13 @@ def read_cells(lines: TextIO) -> list[ComparedCell]:
     return cells
 
 
-def bytes_of(size: Any) -> int:
-    """A size: a number of bytes, or a number followed by K, M, G or T."""
-    text = str(size)
-    shift = UNITS.get(text[-1:], 0)
-    try:
-        return int(float(text[:-1] if shift else text) * (1 << shift))
-    except ValueError as error:
-        raise Usage(f"`limit` is {text}, and must be a size such as 60M") from error
-
-
 def measure(program: Program, cell: dict[str, Any]) -> dict[str, Any]:
     """Runs a cell; with a limit in a control group, and with an empty page cache."""
     with ExitStack() as stack:
         group = None
         if cell.get("limit") is not None:
             group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
-            group.limit_memory(bytes_of(cell["limit"]))
+            group.limit_memory(machine.bytes_of(cell["limit"]))
             machine.drop_page_cache()
             place = dict(cell.get("process", {}))
             place["join"] = [*place.get("join", []), str(group.procs)]

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tierdex_driver.errors import Failed
+from tierdex_driver.errors import Failed, Usage
 
 HUGE_PAGE_BYTES = 2 << 20
 HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
@@ -23,6 +24,19 @@ HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 SWAP_BYTES = 1 << 20
 # The sequential read bandwidth of a SAS SSD in the APCache thesis (section 8.2.3).
 SAS_BYTES_PER_SECOND = 793_000_000
+
+
+UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def bytes_of(size: Any) -> int:
+    """A size: a number of bytes, or a number followed by K, M, G or T."""
+    text = str(size)
+    shift = UNITS.get(text[-1:], 0)
+    try:
+        return int(float(text[:-1] if shift else text) * (1 << shift))
+    except ValueError as error:
+        raise Usage(f"`{text}` is no size; write a number of bytes, or one such as 60M") from error
 
 
 def write(path: Path, text: str) -> None:

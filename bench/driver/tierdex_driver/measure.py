@@ -196,7 +196,7 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
     slack = int(cell.get("slack", "20") or 0)
     plan = context.once({"experiment": "plan", "cell": one, "slack": slack})
     one = plan["cell"]
-    context.pages.reserve(plan["huge-pages"] * cores)
+    context.pages.reserve(plan["huge_pages"] * cores)
     device = cell.get("device", "ssd") or "ssd"
     if device not in DEVICES:
         raise Usage(f"{cell}: `device` is one of {', '.join(DEVICES)}")
@@ -211,7 +211,7 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
             group = None
             if context.groups and one.get("limit"):
                 group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
-                group.limit_memory(one["limit"])
+                group.limit_memory(machine.bytes_of(one["limit"]))
                 place |= {"join": [str(group.procs)], "stat": str(group.stat)}
                 if throttle and throttle.version == group.version == 2:
                     limit_reads(group, device, context)
@@ -257,7 +257,7 @@ def labels(cell: Cell, context: Context) -> Row:
 
 
 def row_of(measured: dict[str, Any], one: dict[str, Any], group: machine.Group | None) -> Row:
-    row = {"limit_bytes": one.get("limit") if group else None}
+    row: Row = {"limit_bytes": machine.bytes_of(one["limit"]) if group else None}
     row |= {"peak_bytes": group.peak() if group else None, "limit_met": group.limit_met() if group else None}
     row |= measured
     row["qps"] = measured["queries"] / max(measured["seconds"], 1e-9)

@@ -32,7 +32,8 @@ class Result:
 
     @property
     def was_run(self) -> bool:
-        return NOT_RUN not in self.reasons
+        """Whether anything was measured, or everything that this machine can."""
+        return bool(self.rows) or NOT_RUN not in self.reasons
 
 
 def control_text(claim: Claim, results: dict[str, Result]) -> str:
