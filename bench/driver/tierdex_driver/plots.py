@@ -56,13 +56,19 @@ def draw(figure: Figure, rows: list[Row], path: Path) -> bool:
         axis.set_visible(False)
     for axis, (name, panel) in zip(axes.flat, panels, strict=False):
         draw_panel(axis, figure, panel, line_names)
-        axis.set_title(" ".join(part for part in name if part not in plot["y"]), fontsize=9)
+        axis.set_title(panel_title(dict(zip(panel_names, name, strict=True))), fontsize=9)
         axis.set_ylabel(labels[plot["y"].index(name[-1])] if own_axes else plot["y-label"], fontsize=8)
     drawing.suptitle(figure.data["title"], fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     drawing.savefig(path, metadata={"Date": None})
     plt.close(drawing)
     return True
+
+
+def panel_title(values: dict[str, str]) -> str:
+    """The values that name a panel; numbers with the name of the setting."""
+    shown = [(name, value) for name, value in values.items() if name != "measure" and value]
+    return ", ".join(f"{name.replace('_', ' ')} {value}" if is_number(value) else value for name, value in shown)
 
 
 def groups(data: pd.DataFrame, names: list[str]) -> list[tuple[tuple[str, ...], pd.DataFrame]]:
