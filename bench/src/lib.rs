@@ -51,6 +51,7 @@ pub mod serve;
 pub mod slow_tier;
 mod status;
 mod table;
+mod temporary_dir;
 mod throttle;
 mod value_names;
 

@@ -1,7 +1,8 @@
 //! Generated indexes. Each is written once and used by all cells and runs that need it.
 
 use crate::paper::cell::{Experiment, FigureCell};
-use crate::{Error, Random, Result, generate, generate::Collection, output_dir};
+use crate::temporary_dir::remove_partial;
+use crate::{Error, Result, generate, generate::Collection, output_dir, request::QueryFileRequest};
 use std::{fs, fs::File, path::Path, path::PathBuf, sync::Arc};
 use tierdex::{StopSignal, codec::Codec, io::FORMAT_VERSION, io::PosixDisk};
 
@@ -12,10 +13,10 @@ pub(super) const INDEX_SETTINGS: [&str; 5] = ["docs", "postings", "vocabulary", 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct IndexSpec {
     pub(super) docs: u64,
-    postings: u64,
+    pub(super) postings: u64,
     /// Number of terms.
     pub(super) vocabulary: u64,
-    codec: Codec,
+    pub(super) codec: Codec,
     pub(super) ids_only: bool,
 }
 
@@ -112,23 +113,15 @@ impl DataSets {
         rename_directory(&part, &path)
     }
 
-    /// A file of queries of two to four terms of an index, in lines of words. The frequency of a term falls
-    /// with its rank, and the logarithm of the rank is uniform over the most frequent sixteenth of the terms.
+    /// A file of generated queries of an index, in lines of words.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub(super) fn queries(&self, spec: &IndexSpec) -> Result<PathBuf> {
-        let collection = spec.collection()?;
-        let mut random = Random::new(1);
-        let most = f64::from(collection.vocabulary() / 16).max(2.0);
-        let mut text = String::new();
-        for _ in 0..GENERATED_QUERIES {
-            let count = 2 + random.below(3);
-            let terms = (0..count).map(|_| collection.term(most.powf(random.unit()) as u32));
-            text += &(terms.collect::<Vec<_>>().join(" ") + "\n");
-        }
+        let IndexSpec { docs, postings, vocabulary, .. } = *spec;
+        let lines = QueryFileRequest { docs, postings, vocabulary, count: GENERATED_QUERIES }.lines()?;
         let name = format!("queries-terms{}.txt", spec.vocabulary);
-        output_dir::write_file(&self.dir, &name, &text)?;
+        output_dir::write_file(&self.dir, &name, lines.join("\n") + "\n")?;
         Ok(self.dir.join(name))
     }
 
@@ -151,40 +144,6 @@ impl DataSets {
         }
         Ok(all)
     }
-}
-
-/// A directory of this process, removed when it is dropped.
-pub(super) struct TemporaryDir(PathBuf);
-
-impl TemporaryDir {
-    /// Chooses a name in `parent`. The directory is created by its user.
-    ///
-    /// # Errors
-    /// If it exists and cannot be removed.
-    pub(super) fn new(parent: &Path, name: &str) -> Result<TemporaryDir> {
-        let path = parent.join(format!("{name}-{}.part", std::process::id()));
-        remove_partial(&path)?;
-        Ok(TemporaryDir(path))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for TemporaryDir {
-    fn drop(&mut self) {
-        // If this fails, the name of the directory says what it is.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Removes an incomplete directory that an interrupted run has left, if there is one.
-fn remove_partial(part: &Path) -> Result<()> {
-    if !part.exists() {
-        return Ok(());
-    }
-    fs::remove_dir_all(part).map_err(Error::failed(format!("cannot remove {}", part.display())))
 }
 
 fn rename_directory(part: &Path, path: &Path) -> Result<()> {

@@ -4,23 +4,31 @@
 //! *Input*: a JSON object. Its member `experiment` names one of [`EXPERIMENTS`], by default `queries`; the
 //! other members are the parameters of the experiment. *Output*: one line with a JSON object, the results.
 
+mod codecs;
 mod draw;
 mod experiment;
 mod explored;
+mod indexing;
+mod intersect;
 mod machine;
 mod members;
 mod plan;
 mod queries;
+mod query_file;
 mod sizes;
+mod timed_disk;
 
 pub(crate) use draw::DrawRequest;
 pub use experiment::ExperimentRequest;
 pub(crate) use explored::ExploredRequest;
+pub(crate) use indexing::IndexingRequest;
+pub(crate) use query_file::QueryFileRequest;
 pub(crate) use sizes::SizesRequest;
 
-use crate::{Error, Result, cell::Cell};
+use crate::{Error, Result, cell::Cell, codecs::Flags as CodecFlags, intersect::Flags as IntersectFlags};
+use clap::Args;
 use machine::MachineRequest;
-use members::{Members, parse_members, usage};
+use members::{Members, parse_flag_members, parse_members, usage};
 use plan::PlanRequest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -37,6 +45,10 @@ const EXPERIMENTS: &[(&str, ParseRequest)] = &[
     ("draw", parse::<DrawRequest>),
     ("explored", parse::<ExploredRequest>),
     ("sizes", parse::<SizesRequest>),
+    ("indexing", parse::<IndexingRequest>),
+    ("codecs", parse_flags_of::<CodecFlags>),
+    ("intersect", parse_flags_of::<IntersectFlags>),
+    ("query-file", parse::<QueryFileRequest>),
     ("machine", parse::<MachineRequest>),
 ];
 
@@ -44,6 +56,12 @@ fn parse<T: ExperimentRequest + DeserializeOwned + 'static>(
     members: Members,
 ) -> Result<Box<dyn ExperimentRequest>> {
     Ok(Box::new(parse_members::<T>(members)?))
+}
+
+fn parse_flags_of<F: ExperimentRequest + Args + 'static>(
+    members: Members,
+) -> Result<Box<dyn ExperimentRequest>> {
+    Ok(Box::new(parse_flag_members::<F>(members)?))
 }
 
 /// Reads an experiment and its parameters.

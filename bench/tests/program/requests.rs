@@ -1,6 +1,8 @@
 //! Experiments that a driver requests of `tierdex-bench cell` as JSON, over a generated index.
 
-use crate::workspace::{Workspace, assert_failed, assert_succeeded, wait_for_output};
+use crate::workspace::{
+    Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until,
+};
 use serde_json::{Value, json};
 use std::{io::Write, process::Output};
 
@@ -125,6 +127,89 @@ fn the_sizes_and_the_explored_postings_of_an_index_are_measured() {
 }
 
 #[test]
+fn codecs_are_measured() {
+    let workspace = workspace_with_index();
+    let row_members = [
+        "codec",
+        "kernel",
+        "dataset",
+        "k",
+        "bits_per_int",
+        "decode_l1_gips",
+        "decode_ram_gips",
+        "encode_gips",
+    ];
+    for more in [json!({"one-byte": 50}), json!({"index": "i", "codec": ["vbyte", "vbyte-delta"]})] {
+        let mut request = json!({"experiment": "codecs", "quick": true, "codec": "vbyte-delta",
+            "kernel": "scalar", "index": null, "seed": 1});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = answer(&workspace, &request);
+        let rows = answer["rows"].as_array().unwrap();
+        let has = |dataset: &str| rows.iter().any(|row| row["dataset"] == dataset);
+        assert_eq!((has("real"), has("uniform")), (more["index"] == "i", more["index"] == "i"), "{answer}");
+        for row in rows {
+            assert_eq!(members(row), row_members);
+            assert!(row["k"].is_number() && row["kernel"] == "scalar" && row["codec"] != "memcpy", "{row}");
+        }
+        assert!(!rows.is_empty());
+    }
+}
+
+#[test]
+fn intersections_of_generated_queries_are_measured() {
+    let workspace = workspace_with_index();
+    let sizes = json!({"experiment": "query-file", "docs": 2000, "postings": 60000, "vocabulary": 3000,
+        "count": 50});
+    let lines = answer(&workspace, &sizes)["lines"].take();
+    let lines: Vec<&str> = lines.as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert!(lines.len() == 50 && lines.iter().all(|line| (2..=4).contains(&line.split(' ').count())));
+    workspace.file("q.txt", lines.join("\n"));
+    let request = json!({"experiment": "intersect", "quick": true, "sweep": ["codec"], "work": "w",
+        "threads": 2, "index": "i", "queries": "q.txt", "limit": 10, "common": 5.5});
+    let answer = answer(&workspace, &request);
+    let rows = answer["rows"].as_array().unwrap();
+    let of = |sweep: &str| rows.iter().filter(|row| row["sweep"] == sweep).count();
+    assert!(of("codec") > 0 && of("real") > 0 && of("codec") + of("real") == rows.len(), "{answer}");
+    let expected = ["sweep", "x", "label", "algorithm", "threads", "queries", "seconds", "seconds_min"];
+    for row in rows {
+        assert_eq!(members(row)[..8], expected);
+        assert_eq!(row["seconds_min"], row["seconds_max"], "one round");
+    }
+    assert_eq!(workspace.names_in("w").len(), 0, "the lists are removed");
+}
+
+#[test]
+fn phases_of_indexing_are_measured_and_the_index_is_removed() {
+    let workspace = Workspace::new();
+    workspace.file("w/other", "");
+    let request = |docs: u32| {
+        json!({"experiment": "indexing", "dir": "w", "docs": docs, "postings": 30 * docs, "vocabulary": 3000,
+            "codec": "pfor256-delta"})
+    };
+    let answer = answer(&workspace, &request(2000));
+    let rows = answer["rows"].as_array().unwrap();
+    let phases: Vec<_> = rows.iter().map(|row| row["phase"].as_str().unwrap()).collect();
+    assert_eq!(phases, ["ingest", "sort", "transform", "flush"]);
+    for row in rows {
+        assert_eq!(members(row), ["phase", "seconds", "share", "indexed_postings"]);
+        assert!(row["indexed_postings"].as_u64().unwrap() > 2000, "{row}");
+    }
+    assert_eq!(workspace.names_in("w"), ["other"]);
+
+    for signal in ["-INT", "-TERM"] {
+        let (mut child, mut input) = workspace.spawn_with_input("cell");
+        input.write_all(request(10_000_000).to_string().as_bytes()).unwrap();
+        drop(input);
+        wait_until(&mut child, || workspace.names_in("w").len() == 2);
+        send_signal(&child, signal);
+        let output = wait_for_output(child);
+        assert_failed(&output, 130, "interrupted");
+        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
+        assert_eq!(workspace.names_in("w"), ["other"]);
+    }
+}
+
+#[test]
 fn wrong_requests_and_missing_indexes_give_one_line() {
     let workspace = workspace_with_index();
     let draw = r#""index": "i", "class": "H", "shape": "AND", "count": 3, "seed": 1"#;
@@ -157,6 +242,23 @@ fn wrong_requests_and_missing_indexes_give_one_line() {
         ),
         (2, format!(r#"{{"experiment": "plan", "cell": {{{cell}, "x": 1}}}}"#), "`cell`: unknown field `x`"),
         (2, r#"{"experiment": "sizes", "index": 3}"#.to_string(), "`index`: invalid type"),
+        (2, r#"{"experiment": "codecs", "one-byte": 101}"#.to_string(), "'101' for '--one-byte"),
+        (2, r#"{"experiment": "codecs", "codec": "zip"}"#.to_string(), "unknown codec `zip`"),
+        (1, r#"{"experiment": "codecs", "quick": true, "index": "none"}"#.to_string(), "none"),
+        (2, r#"{"experiment": "codecs", "out": "o"}"#.to_string(), "unknown field `out`"),
+        (2, r#"{"experiment": "intersect", "sweep": "frob"}"#.to_string(), "--sweep frob: unknown sweep"),
+        (2, r#"{"experiment": "intersect", "index": "i"}"#.to_string(), "--queries <FILE>"),
+        (
+            2,
+            r#"{"experiment": "query-file", "docs": 0, "postings": 1, "vocabulary": 1, "count": 1}"#.to_string(),
+            "--docs 0: an index has 1 to",
+        ),
+        (
+            2,
+            r#"{"experiment": "indexing", "dir": "w", "docs": 1, "postings": 1, "vocabulary": 1, "codec": "x"}"#
+                .to_string(),
+            "`codec`: no codec is called x",
+        ),
         (1, r#"{"experiment": "sizes", "index": "none"}"#.to_string(), "none"),
         (1, r#"{"index": "none", "queries": {"texts": ["a"]}}"#.to_string(), "none"),
     ] {

@@ -2,7 +2,8 @@
 //! of the first repetition, in place of performance counters. Times are left out.
 
 use crate::paper::measure::{cache::flags_of, context::Context, settings::index_of, settings::members_of};
-use crate::paper::{cell::FigureCell, cell::Row, data::TemporaryDir, measure::sizes};
+use crate::paper::{cell::FigureCell, cell::Row, measure::sizes};
+use crate::temporary_dir::TemporaryDir;
 use crate::{Error, Result, cache, cache::Flags, callgrind, callgrind::Simulation};
 use serde_json::json;
 use std::fs;

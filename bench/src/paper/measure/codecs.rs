@@ -1,10 +1,10 @@
 //! Cells of the experiment [`crate::codecs`]: a row for each codec, kernel and length of lists.
 
-use crate::paper::measure::{context::Context, settings::members_of, settings::parse_settings};
+use crate::paper::measure::{context::Context, settings::parse_settings, settings::rows_of};
 use crate::{
-    Result, codecs, codecs::Flags, paper::cell::FigureCell, paper::cell::Row, paper::data::IndexSpec,
+    Result, codecs::Flags, paper::cell::FigureCell, paper::cell::Row, paper::data::IndexSpec,
+    request::ExperimentRequest,
 };
-use serde_json::Value;
 use std::path::Path;
 
 /// The flags of a cell. `codec` names the codec that is measured, not that of an index.
@@ -17,10 +17,5 @@ pub(super) fn flags_of(cell: &FigureCell, index: Option<&Path>) -> Result<Flags>
 
 pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Row>> {
     let index = IndexSpec::of(cell)?.map(|spec| context.data.path(&spec));
-    let results = codecs::run(&flags_of(cell, index.as_deref())?, Vec::new(), context.stop)?;
-    let Value::Array(rows) = results.rows().to_json() else { return Ok(Vec::new()) };
-    // Left out are sums over all lengths, and copies of uncompressed values.
-    let measured =
-        |row: &Row| row.get("k") != Some(&Value::Null) && row.get("codec") != Some(&"memcpy".into());
-    Ok(rows.into_iter().map(members_of).filter(measured).collect())
+    Ok(rows_of(flags_of(cell, index.as_deref())?.answer(context.stop)?))
 }

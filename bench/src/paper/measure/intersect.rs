@@ -1,16 +1,14 @@
 //! Cells of the experiment [`crate::intersect`]: a row for each algorithm at each point of a sweep.
 
-use crate::paper::measure::settings::{members_of, parse_settings};
+use crate::paper::measure::settings::{parse_settings, rows_of};
 use crate::paper::{cell::FigureCell, cell::Row, data::IndexSpec, measure::context::Context};
-use crate::{Result, intersect, intersect::Flags};
+use crate::{Result, intersect::Flags, request::ExperimentRequest};
 use std::path::Path;
 
 /// The flags of a cell. The lists are written into a directory below `work`.
 pub(super) fn flags_of(cell: &FigureCell, work: Option<&Path>) -> Result<Flags> {
     let mut flags: Flags = parse_settings(cell, &[], &[])?;
     flags.work = work.map(Path::to_path_buf);
-    // The runner repeats cells.
-    flags.rounds = Some(1);
     Ok(flags)
 }
 
@@ -21,6 +19,5 @@ pub(super) fn measure(cell: &FigureCell, context: &Context<'_>) -> Result<Vec<Ro
         flags.queries = Some(context.data.queries(&spec)?);
         flags.index = Some(context.data.path(&spec));
     }
-    let results = intersect::run(&flags, context.stop)?;
-    Ok(results.rows().iter().map(|row| members_of(row.to_json())).collect())
+    Ok(rows_of(flags.answer(context.stop)?))
 }

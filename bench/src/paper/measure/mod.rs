@@ -10,7 +10,6 @@ mod intersect;
 mod missing;
 mod settings;
 mod sizes;
-mod timed_disk;
 
 pub(super) use callgrind::SIMULATED_QUERIES_MAX;
 pub(super) use context::Context;
