@@ -11,7 +11,7 @@ use std::{env::current_exe, io::stdin, io::stdout, num::NonZero, process::ExitCo
 use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
 use tierdex_bench::{
     Error, Result, cache, cell::Launch, codecs, compare, generate as generator, intersect, latency, paper,
-    policies, request, serve,
+    policies, request, seek_disk, serve,
 };
 use tierdex_cli::failure::{Failure, Outcome, output_error};
 use tierdex_cli::{interrupt, memory_flags::MemoryFlags, open};
@@ -48,6 +48,10 @@ enum ExperimentCommand {
     Policies(policies::Flags),
     /// Make tables and figures of five papers, and compare them with what the papers found
     Paper(paper::Flags),
+    /// Mount directories of indexes as a hard disk that seeks, emulated by a file system in user space, until
+    /// standard input ends; prints their paths, and that of a file that starts the delays when it is written
+    /// to
+    SeekDisk(seek_disk::SeekDiskFlags),
     /// Answer lines of COMMAND<TAB>QUERY on standard input; the index is in memory, or on disk with any flag
     /// for memory or reads
     Serve(ServeArguments),
@@ -114,6 +118,7 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
             let index = open::index(&flags.dir)?;
             run_until_interrupted(|stop| policies::run(&index, flags, stop, &mut stdout().lock()))
         }
+        ExperimentCommand::SeekDisk(flags) => run_seek_disk(flags),
         ExperimentCommand::Latency(arguments) => run_latency(arguments),
         ExperimentCommand::Serve(arguments) => run_serve(arguments),
     }
@@ -132,11 +137,22 @@ fn run_cell() -> Outcome {
     let stop = StopSignal::default();
     // Without temporary files a signal ends the process at once.
     let _watched = request.has_temporary_files().then(|| interrupt::raise_on_signal(stop.clone()));
-    let answered = request::answer_request(request.as_ref(), &stop, &mut stdout().lock());
-    answered.map_err(|error| match error {
+    request::answer_request(request.as_ref(), &stop, &mut stdout().lock()).map_err(failure_without_report)
+}
+
+/// Mounts the disk until standard input ends.
+fn run_seek_disk(flags: &seek_disk::SeekDiskFlags) -> Outcome {
+    let stop = StopSignal::default();
+    let _watched = interrupt::raise_on_signal(stop.clone());
+    seek_disk::run(flags, stdin(), &stop, &mut stdout().lock()).map_err(failure_without_report)
+}
+
+/// As [`command_failure`], for a command that writes no report.
+fn failure_without_report(error: Error) -> Failure {
+    match error {
         Error::Interrupted => Failure::Interrupted("interrupted".to_string()),
         error => command_failure(error),
-    })
+    }
 }
 
 /// Converts the error of an experiment into that of the command.

@@ -46,7 +46,7 @@ mod postings;
 mod query_lines;
 mod random;
 pub mod request;
-mod seek_disk;
+pub mod seek_disk;
 pub mod serve;
 pub mod slow_tier;
 mod status;

@@ -10,17 +10,21 @@
 //! 4. A write to the file `delay` below the mount point starts the delays after [`SeekDisk::delay_later`].
 
 use crate::{Error, Result};
+use clap::Args;
 use fuser::{
     BackgroundSession, Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, LockOwner,
     MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyWrite, Request,
     WriteFlags,
 };
 use rustix::mount::{UnmountFlags, unmount};
+use serde_json::json;
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering,
 };
 use std::time::{Duration, Instant, UNIX_EPOCH};
-use std::{ffi::OsStr, ffi::OsString, fs, fs::File, os::unix::fs::FileExt, path::PathBuf, thread};
+use std::{ffi::OsStr, ffi::OsString, fs, fs::File, io::Read, io::Write, os::unix::fs::FileExt};
+use std::{path::PathBuf, thread};
+use tierdex::StopSignal;
 
 /// Shortest and longest time of a seek: assumptions of this benchmark, usual for disks of 7,200 rotations a
 /// minute. The mean over random seeks is 9 ms.
@@ -41,6 +45,47 @@ const DISK_BYTES: f64 = 1e12;
 
 /// Number of disks that this process has mounted. It makes the names of their mount points unique.
 static MOUNTED_DISKS: AtomicU64 = AtomicU64::new(0);
+
+/// Flags of the command that mounts the disk for other processes.
+#[derive(Args, Clone, Debug)]
+pub struct SeekDiskFlags {
+    /// Directories of indexes
+    #[arg(required = true, value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+}
+
+/// Pause between two checks whether the disk is still needed.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Mounts the disk and prints one line of JSON: the mounted `directories`, and the file `delay`, into which a
+/// process writes to start the delays. Unmounts the disk when `input` ends.
+///
+/// # Errors
+/// If a directory cannot be read, or the file system cannot be mounted; [`Error::Interrupted`] if `stop` is
+/// raised.
+pub fn run(
+    flags: &SeekDiskFlags,
+    mut input: impl Read + Send + 'static,
+    stop: &StopSignal,
+    output: &mut dyn Write,
+) -> Result<()> {
+    for dir in &flags.dirs {
+        fs::read_dir(dir).map_err(Error::failed(format!("cannot read {}", dir.display())))?;
+    }
+    let disk = SeekDisk::mount(&flags.dirs)?;
+    let directory = |number| disk.directory_path(number).display().to_string();
+    let directories: Vec<String> = (0..flags.dirs.len()).map(directory).collect();
+    let mounted = json!({ "directories": directories, "delay": disk.delay_later().display().to_string() });
+    writeln!(output, "{mounted}").and_then(|()| output.flush()).map_err(Error::Output)?;
+    // Reading the input blocks, also after a signal.
+    let reader = thread::Builder::new().spawn(move || std::io::copy(&mut input, &mut std::io::sink()));
+    let reader = reader.map_err(Error::failed("cannot start a thread"))?;
+    while !reader.is_finished() {
+        stop.check().map_err(|_| Error::Interrupted)?;
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
 
 /// A mounted disk. Dropping it unmounts it.
 pub(crate) struct SeekDisk {
@@ -330,7 +375,6 @@ fn lock_mutex<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     #[test]
     fn a_read_elsewhere_takes_a_seek() {

@@ -4,7 +4,8 @@ use crate::workspace::{
     Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until,
 };
 use serde_json::{Value, json};
-use std::{io::Write, process::Output};
+use std::io::{BufRead, BufReader, Write};
+use std::{path::Path, process::Output};
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000 --out i";
 
@@ -206,6 +207,42 @@ fn phases_of_indexing_are_measured_and_the_index_is_removed() {
         assert_failed(&output, 130, "interrupted");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
         assert_eq!(workspace.names_in("w"), ["other"]);
+    }
+}
+
+#[test]
+fn a_disk_that_seeks_is_mounted_until_the_input_ends_or_a_signal_arrives() {
+    let workspace = workspace_with_index();
+    workspace.fails_in_one_line(1, "seek-disk none", "cannot read none");
+    for signal in [None, Some("-TERM")] {
+        let (mut child, input) = workspace.spawn_with_input("seek-disk i i");
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        if line.is_empty() {
+            // Not permitted in most containers.
+            return assert_failed(&wait_for_output(child), 1, "cannot be emulated");
+        }
+        let mounted: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(members(&mounted), ["directories", "delay"]);
+        let directories = mounted["directories"].as_array().unwrap();
+        assert_eq!(directories.len(), 2);
+        let mut cell = json!({"index": "i", "queries": {"texts": ["t0000001"]}, "seconds": 0});
+        let expected = answer(&workspace, &cell)["checksum"].take();
+        cell["index"] = directories[1].clone();
+        cell["process"] = json!({"throttle": mounted["delay"]});
+        assert_eq!(answer(&workspace, &cell)["checksum"], expected);
+        let code = match signal {
+            Some(signal) => {
+                send_signal(&child, signal);
+                130
+            }
+            None => {
+                drop(input);
+                0
+            }
+        };
+        assert_eq!(wait_for_output(child).status.code(), Some(code));
+        assert!(!Path::new(mounted["delay"].as_str().unwrap()).parent().unwrap().exists());
     }
 }
 
