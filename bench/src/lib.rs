@@ -10,6 +10,7 @@
 //! | tables and figures of five papers | [`paper`] |
 //! | latency of single requests, alone and beside a batch | [`latency`] |
 //! | hit rates of eviction policies | [`policies`] |
+//! | experiments for a driver, one JSON object each | [`request`] |
 //! | an index behind a line protocol, for an external harness | [`serve`] |
 //!
 //! Shared parts: [`Machine`] describes the host, [`Table`] formats results, `plot` draws them, [`Random`] is

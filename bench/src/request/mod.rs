@@ -3,6 +3,7 @@
 //!
 //! *Input*: a JSON object. Its member `experiment` names one of [`EXPERIMENTS`], by default `queries`; the
 //! other members are the parameters of the experiment. *Output*: one line with a JSON object, the results.
+//! docs/experiments/cell.md has an example of each.
 
 mod codecs;
 mod draw;

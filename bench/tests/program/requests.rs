@@ -5,7 +5,7 @@ use crate::workspace::{
 };
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::{path::Path, process::Output};
+use std::{fs, path::Path, process::Output};
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000 --out i";
 
@@ -243,6 +243,39 @@ fn a_disk_that_seeks_is_mounted_until_the_input_ends_or_a_signal_arrives() {
         };
         assert_eq!(wait_for_output(child).status.code(), Some(code));
         assert!(!Path::new(mounted["delay"].as_str().unwrap()).parent().unwrap().exists());
+    }
+}
+
+#[test]
+fn the_examples_of_the_document_have_the_members_of_the_answers() {
+    let workspace = workspace_with_index();
+    let lines: Vec<String> = (1..40).map(|term| format!("t{term:07} t{:07}\n", term + 1)).collect();
+    workspace.file("q.txt", lines.concat());
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/experiments/cell.md");
+    let text = fs::read_to_string(page).unwrap();
+    let examples = text.split("## Examples").nth(1).unwrap().split("```").nth(1).unwrap();
+    let lines: Vec<Value> = examples.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut names = Vec::new();
+    for example in lines.chunks(2) {
+        names.push(example[0]["experiment"].as_str().unwrap());
+        assert_has_members(&answer(&workspace, &example[0]), &example[1]);
+    }
+    let experiments = ["queries", "plan", "draw", "explored", "sizes", "codecs", "intersect", "indexing"];
+    assert_eq!(names, [&experiments[..], &["query-file", "machine"]].concat());
+}
+
+/// Checks that a result has all members of an example, also those of the objects and rows in it.
+fn assert_has_members(result: &Value, example: &Value) {
+    match example {
+        Value::Object(members) => {
+            for (name, example) in members {
+                assert_has_members(result.get(name).unwrap_or_else(|| panic!("{name}: {result}")), example);
+            }
+        }
+        Value::Array(rows) if rows.first().is_some_and(Value::is_object) => {
+            assert_has_members(&result[0], &rows[0]);
+        }
+        _ => {}
     }
 }
 
