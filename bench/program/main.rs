@@ -10,8 +10,8 @@ use read_flags::ReadFlags;
 use std::{env::current_exe, io::stdin, io::stdout, num::NonZero, process::ExitCode};
 use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
 use tierdex_bench::{
-    Error, Result, cache, cell::Launch, codecs, compare, generate as generator, intersect, latency, paper,
-    policies, request, seek_disk, serve,
+    Error, Result, cache, cell::Launch, codecs, driver, generate as generator, intersect, latency, policies,
+    request, seek_disk, serve,
 };
 use tierdex_cli::failure::{Failure, Outcome, output_error};
 use tierdex_cli::{interrupt, memory_flags::MemoryFlags, open};
@@ -35,8 +35,8 @@ enum ExperimentCommand {
     Cell,
     /// Bits per integer and speed of every codec with every kernel
     Codecs(codecs::Flags),
-    /// Compare two builds by measurements that alternate; prints how many times as fast the second one is
-    Compare(compare::Flags),
+    /// Compare two builds by measurements that alternate (starts the driver of experiments)
+    Compare(driver::DriverArguments),
     /// Generate an index of any size without text; its posting lists resemble those of English documents of
     /// 1 KB
     Generate(generator::Flags),
@@ -46,8 +46,9 @@ enum ExperimentCommand {
     Latency(LatencyArguments),
     /// Hit rates of eviction policies beside the best possible ones
     Policies(policies::Flags),
-    /// Make tables and figures of five papers, and compare them with what the papers found
-    Paper(paper::Flags),
+    /// Measure tables and figures of five papers, and judge what the papers found (starts the driver of
+    /// experiments)
+    Paper(driver::DriverArguments),
     /// Mount directories of indexes as a hard disk that seeks, emulated by a file system in user space, until
     /// standard input ends; prints their paths, and that of a file that starts the delays when it is written
     /// to
@@ -88,15 +89,18 @@ fn main() -> ExitCode {
     tierdex_cli::run(|_| false, |arguments: Arguments| run_experiment(&arguments.experiment))
 }
 
+/// Runs a command of the driver in place of this process.
+fn start_driver(command: &str, arguments: &driver::DriverArguments) -> Outcome {
+    match driver::run(command, arguments).map_err(command_failure)? {}
+}
+
 fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
     match experiment {
         ExperimentCommand::Cache(flags) => run_until_interrupted(|stop| {
             cache::run(flags, "tierdex-bench cache", &launch_of_this_program()?, stop, &mut stdout().lock())
         }),
         ExperimentCommand::Cell => run_cell(),
-        ExperimentCommand::Compare(flags) => {
-            run_until_interrupted(|stop| compare::run(flags, &mut stdin().lock(), stop, &mut stdout().lock()))
-        }
+        ExperimentCommand::Compare(arguments) => start_driver("compare", arguments),
         ExperimentCommand::Codecs(flags) => run_until_interrupted(|stop| {
             let results = codecs::run(flags, Vec::new(), stop)?;
             results.save("tierdex-bench codecs", &[])?;
@@ -108,12 +112,7 @@ fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
             results.save()?;
             results.print(&mut stdout())
         }),
-        ExperimentCommand::Paper(flags) if flags.list => {
-            paper::list_figures(flags.callgrind, &mut stdout().lock()).map_err(command_failure)
-        }
-        ExperimentCommand::Paper(flags) => run_until_interrupted(|stop| {
-            paper::run_paper(flags, &launch_of_this_program()?, stop, &mut stdout().lock())
-        }),
+        ExperimentCommand::Paper(arguments) => start_driver("paper", arguments),
         ExperimentCommand::Policies(flags) => {
             let index = open::index(&flags.dir)?;
             run_until_interrupted(|stop| policies::run(&index, flags, stop, &mut stdout().lock()))

@@ -7,7 +7,6 @@
 //! | integer codecs: size and speed | [`codecs`] |
 //! | a synthetic index of any size, without text | [`generate`] |
 //! | five algorithms that intersect posting lists on disk | [`intersect`] |
-//! | tables and figures of five papers | [`paper`] |
 //! | latency of single requests, alone and beside a batch | [`latency`] |
 //! | hit rates of eviction policies | [`policies`] |
 //! | experiments for a driver, one JSON object each | [`request`] |
@@ -24,13 +23,12 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cache;
-mod callgrind;
 pub mod cell;
 pub mod cgroup;
 pub mod codecs;
 mod command_line;
-pub mod compare;
 pub mod counters;
+pub mod driver;
 mod error;
 pub mod generate;
 mod held_index;
@@ -40,7 +38,6 @@ pub mod latency;
 mod machine;
 mod median;
 mod output_dir;
-pub mod paper;
 mod plot;
 pub mod policies;
 mod postings;

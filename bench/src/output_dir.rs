@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use serde_json::Value;
-use std::{fs, fs::File, fs::TryLockError, path::Path};
+use std::{fs, path::Path};
 
 /// Creates the directory, with its parents. Called before anything is measured, so that no measurements are
 /// lost if it fails.
@@ -20,23 +20,6 @@ pub fn create(dir: &Path) -> Result<()> {
 pub fn write_file(dir: &Path, name: &str, contents: impl AsRef<[u8]>) -> Result<()> {
     let path = dir.join(name);
     fs::write(&path, contents).map_err(Error::failed(format!("cannot write {}", path.display())))
-}
-
-/// Locks `file` until it is closed. The error message has `name`, the path that is in use, and `flag`, by
-/// which the user can name another one.
-///
-/// # Errors
-/// If another process has locked it, or the file system has no locks.
-pub fn lock_file(file: &File, name: &Path, flag: &str) -> Result<()> {
-    let name = name.display();
-    file.try_lock().map_err(|error| {
-        Error::Failed(match error {
-            TryLockError::WouldBlock => {
-                format!("another run uses {name}; wait until it has ended, or name another {flag}")
-            }
-            TryLockError::Error(error) => format!("cannot lock {name}: {error}"),
-        })
-    })
 }
 
 /// A JSON array with one row per line.

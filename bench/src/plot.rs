@@ -1,12 +1,7 @@
-//! Plots as SVG or PNG: a grid of panels, and one legend for all of them on the right. Points with numbers on
-//! the horizontal axis are joined by lines, points with names are not.
-
-mod bitmap;
+//! Plots as SVG: a grid of panels, and one legend for all of them on the right.
 
 use crate::{Error, Result};
-use bitmap::Bitmap;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::{backend::DrawingBackend, coord::Shift, prelude::*};
 
 type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -19,9 +14,8 @@ const LEGEND_WIDTH_PIXELS: u32 = 260;
 const LEGEND_LINE_PIXELS: i32 = 22;
 /// Approximate number of labels on a horizontal axis of numbers.
 const AXIS_LABELS: usize = 10;
-/// Width and height of a character of a label in pixels, and most characters of a name in one line.
+/// Width and height of a character of a label in pixels.
 const LABEL_CHARACTER_PIXELS: (u32, u32) = (7, 14);
-const LABEL_CHARACTERS_MAX: usize = 24;
 /// A curve with at most this number of points has a mark at each point.
 const MARKED_POINTS_MAX: usize = 40;
 
@@ -47,8 +41,6 @@ pub enum AxisScale {
     Logarithmic,
     /// From the smallest value to the largest.
     Linear,
-    /// Labels, in order, that are shown instead of the values 0, 1, 2, ...
-    Named(Vec<String>),
 }
 
 /// A curve: its name in the legend, and its points from left to right.
@@ -68,17 +60,6 @@ pub fn svg(panels: &[Panel], columns: usize, heading: &str) -> Result<String> {
     let backend = SVGBackend::with_string(&mut text, image_pixels(panels, columns.max(1)));
     draw_panels(backend, panels, columns.max(1), heading).map_err(Error::failed("cannot draw a plot"))?;
     Ok(text)
-}
-
-/// As [`svg`], but returns the bytes of a PNG file.
-///
-/// # Errors
-/// If they cannot be drawn.
-pub fn png(panels: &[Panel], columns: usize, heading: &str) -> Result<Vec<u8>> {
-    let (mut pixels, size) = (Vec::new(), image_pixels(panels, columns.max(1)));
-    let drawn = draw_panels(Bitmap::new(&mut pixels, size), panels, columns.max(1), heading);
-    drawn.map_err(Error::failed("cannot draw a plot"))?;
-    bitmap::encode_png(&pixels, size)
 }
 
 /// Width and height of the whole image in pixels.
@@ -113,7 +94,6 @@ where
             AxisScale::FromZero => draw_panel(area, panel, 0.0..most, &names)?,
             AxisScale::Linear => draw_panel(area, panel, least..most, &names)?,
             AxisScale::Logarithmic => draw_panel(area, panel, (least..most).log_scale(), &names)?,
-            AxisScale::Named(all) => draw_panel(area, panel, -1.0..all.len() as f64, &names)?,
         }
     }
     let font = ("sans-serif", 14).into_font();
@@ -122,10 +102,7 @@ where
     }
     for (number, name) in names.iter().enumerate() {
         let y = LEGEND_LINE_PIXELS * (number as i32 + 2);
-        let is_line = panels.iter().any(|panel| !matches!(panel.scale, AxisScale::Named(_)));
-        if is_line {
-            beside.draw(&PathElement::new([(6, y + 7), (34, y + 7)], series_color(number)))?;
-        }
+        beside.draw(&PathElement::new([(6, y + 7), (34, y + 7)], series_color(number)))?;
         beside.draw(&point_mark((20, y + 7), number))?;
         beside.draw(&Text::new((*name).to_string(), (38, y), font.clone()))?;
     }
@@ -154,12 +131,8 @@ where
     let ys = panel.series.iter().flat_map(|line| &line.points).map(|point| point.1);
     let top = 1.1 * ys.fold(0.0, f64::max);
     let top = if top > 0.0 { top } else { 1.0 };
-    let categories: &[String] = if let AxisScale::Named(all) = &panel.scale { all } else { &[] };
-    let lines = categories.iter().map(|name| name_lines(name).len()).max().unwrap_or(1) as u32;
-    // The space below has all rows in which names are staggered.
     let left = 5 * LABEL_CHARACTER_PIXELS.0 + LABEL_CHARACTER_PIXELS.0 * tick_characters(top);
-    let rows = rows_of_names(categories, PANEL_PIXELS.0 - left - 24);
-    let below = (2 + rows * lines) * LABEL_CHARACTER_PIXELS.1 + 8;
+    let below = 3 * LABEL_CHARACTER_PIXELS.1 + 8;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 15))
         .margin(12)
@@ -170,25 +143,13 @@ where
     mesh.light_line_style(TRANSPARENT)
         .x_desc(&panel.x)
         .y_desc(&panel.y)
-        .x_labels(if categories.is_empty() { AXIS_LABELS } else { 0 })
+        .x_labels(AXIS_LABELS)
         .x_label_formatter(&|value: &f64| axis_label(*value))
         .y_label_formatter(&|value: &f64| axis_label(*value));
     mesh.draw()?;
-    for (at, name) in categories.iter().enumerate() {
-        let (x, bottom) = chart.backend_coord(&(at as f64, 0.0));
-        let (left, top) = area.get_base_pixel();
-        let row = at as u32 % rows * lines;
-        for (line, text) in name_lines(name).into_iter().enumerate() {
-            let y = bottom - top + 4 + ((row + line as u32) * LABEL_CHARACTER_PIXELS.1) as i32;
-            let style = ("sans-serif", 12).into_text_style(area).pos(Pos::new(HPos::Center, VPos::Top));
-            area.draw(&Text::new(text, (x - left, y), style))?;
-        }
-    }
     for line in &panel.series {
         let number = names.iter().position(|name| *name == line.name).unwrap_or_default();
-        if categories.is_empty() {
-            chart.draw_series(LineSeries::new(line.points.iter().copied(), series_color(number)))?;
-        }
+        chart.draw_series(LineSeries::new(line.points.iter().copied(), series_color(number)))?;
         if line.points.len() <= MARKED_POINTS_MAX {
             chart.draw_series(line.points.iter().map(|point| point_mark(*point, number)))?;
         }
@@ -201,27 +162,6 @@ fn tick_characters(top: f64) -> u32 {
     let step = 10f64.powf((top / 10.0).log10().floor());
     let ticks = (1..=9).map(|number| axis_label(step * f64::from(number)).len());
     ticks.chain([axis_label((top / step).floor() * step).len()]).max().unwrap_or(1) as u32
-}
-
-/// Divides a name into lines of about the same length, at spaces, hyphens and underscores.
-fn name_lines(name: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for part in name.split_inclusive([' ', '-', '_']) {
-        let last = lines.last_mut().expect("there is a line");
-        if last.is_empty() || last.len() + part.trim_end().len() <= LABEL_CHARACTERS_MAX / 2 {
-            last.push_str(part);
-        } else {
-            lines.push(part.to_string());
-        }
-    }
-    lines.into_iter().map(|line| line.trim_end().chars().take(LABEL_CHARACTERS_MAX).collect()).collect()
-}
-
-/// Number of rows in which names below an axis of `width` pixels are staggered, so that they do not overlap.
-fn rows_of_names(names: &[String], width: u32) -> u32 {
-    let widest = names.iter().flat_map(|name| name_lines(name)).map(|line| line.chars().count()).max();
-    let widest = (widest.unwrap_or(0) as u32 + 1) * LABEL_CHARACTER_PIXELS.0;
-    (widest * (names.len() as u32 + 1)).div_ceil(width).max(1)
 }
 
 /// A value of an axis as text, rounded to six decimals.
@@ -278,42 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn a_png_has_lines_and_text() {
-        let panels = [panel(AxisScale::FromZero, &["one"])];
-        let decoded = |heading: &str| {
-            let bytes = png(&panels, 1, heading).unwrap();
-            let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
-            let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-            let info = reader.next_frame(&mut pixels).unwrap();
-            assert_eq!((info.width, info.height), (PANEL_PIXELS.0 + LEGEND_WIDTH_PIXELS, PANEL_PIXELS.1));
-            pixels
-        };
-        let plain = decoded("");
-        let count = |pixels: &[u8], color: [u8; 3]| pixels.chunks(3).filter(|pixel| *pixel == color).count();
-        // The line, its marks and its entry in the legend have the first color.
-        let first = SERIES_COLORS[0];
-        assert!(count(&plain, [first.0, first.1, first.2]) > 200);
-        assert!(count(&plain, [255; 3]) > plain.len() / 3 / 2);
-        let headed = decoded("MM");
-        let changed = plain.chunks(3).zip(headed.chunks(3)).filter(|(before, after)| before != after);
-        assert!((20..2 * 7 * 13).contains(&changed.count()));
-    }
-
-    #[test]
-    fn panels_without_points_and_names_as_labels_can_be_drawn() {
-        let empty = panel(AxisScale::Logarithmic, &[]);
-        let named = panel(AxisScale::Named(vec!["raw".into(), "packed".into()]), &["one"]);
-        assert!(svg(&[empty, named], 1, "").unwrap().contains("packed"));
+    fn panels_without_points_can_be_drawn() {
+        assert!(svg(&[panel(AxisScale::Logarithmic, &[])], 1, "").is_ok());
         assert!(svg(&[], 3, "").is_ok());
         assert_eq!((axis_label(0.1 + 0.2), axis_label(30.0)), ("0.3".into(), "30".into()));
-    }
-
-    #[test]
-    fn categories_are_points_and_numbers_are_lines() {
-        let lines = |scale| svg(&[panel(scale, &["one"])], 1, "").unwrap().matches("<polyline").count();
-        let named = AxisScale::Named(vec!["raw".into(), "packed".into()]);
-        // Axes have lines too.
-        assert!(lines(AxisScale::Linear) > lines(named));
     }
 
     #[test]
@@ -332,12 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_divided_and_staggered_and_tick_labels_have_their_width() {
-        assert_eq!(name_lines("hybrid-prefetch"), ["hybrid-", "prefetch"]);
-        assert_eq!(name_lines("raw"), ["raw"]);
-        let names = |count: usize| vec!["pfor256-delta".to_string(); count];
-        assert_eq!((rows_of_names(&names(2), 480), rows_of_names(&[], 480)), (1, 1));
-        assert!(rows_of_names(&names(12), 480) > 1);
+    fn tick_labels_have_their_width() {
         assert_eq!((tick_characters(12.0), tick_characters(45_000_000.0), tick_characters(0.3)), (2, 8, 4));
     }
 }

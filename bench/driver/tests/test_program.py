@@ -55,3 +55,20 @@ def test_a_wrong_definition_is_one_line(tmp_path: Path, old: str, new: str, code
     done = run(tmp_path, str(path))
     assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
     assert words in done.stderr
+
+
+def test_a_build_is_as_fast_as_itself_and_answers_alike(tmp_path: Path) -> None:
+    program = os.environ["TIERDEX_BENCH"]
+    sizes = ["--docs=2000", "--postings=60000", "--vocabulary=3000", "--seed=1", f"--out={tmp_path / 'index'}"]
+    subprocess.run([program, "generate", *sizes], check=True, capture_output=True)
+    queries = {"texts": ["+t0000001 +t0000002", "t0000003"]}
+    reads = [{"by": "searcher"}, {"by": "engine", "dram": "60M", "size": "20%"}]
+    cells = [{"name": one["by"], "index": str(tmp_path / "index"), "queries": queries, "reads": one} for one in reads]
+    command = [sys.executable, "-m", "tierdex_driver", "compare", program, program, "--pairs", "6", "--pairs-max", "6"]
+    command += ["--rows", str(tmp_path / "rows.jsonl")]
+    done = subprocess.run(command, input="\n".join(map(json.dumps, cells)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["cell", "searcher", "engine", "geometric"]
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 12
+    failed = subprocess.run(command, input='{"index": "none", "queries": {"texts": ["a"]}}', capture_output=True, text=True)
+    assert failed.returncode == 1 and failed.stderr.startswith("tierdex-bench: cell 1: build A: exit code")

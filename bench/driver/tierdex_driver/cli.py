@@ -47,7 +47,12 @@ def find_program() -> Program:
 @click.option("--region", default="hugetlb", show_default=True, help="Memory region of caches.")
 @click.option("--tier", default=None, help="Memory region of the second tier, such as numa:1.")
 @click.option("--slow-tier", default=None, help="Delay in nanoseconds that emulates a second tier.")
-@click.option("--counters", type=click.Choice(["callgrind"]), default=None, help="Count in place of timing.")
+@click.option(
+    "--counters",
+    type=click.Choice(["callgrind"]),
+    default=None,
+    help="Count in place of timing, in the figures that need counters.",
+)
 @click.option("--no-group", is_flag=True, help="No control groups: no memory limits, no emulated devices.")
 @click.option("--plots", is_flag=True, help="Draw a plot of each figure.")
 def paper(
@@ -73,6 +78,8 @@ def paper(
         return
     if not names or not scale:
         raise Usage("name figures, papers, `all` or a file of definitions, and a --scale")
+    if counters:
+        every = [figure.simulated() for figure in every if "simulated" in figure.plot]
     figures = definitions.select(every, names)
     program = find_program()
     facts = program.run({"experiment": "machine"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from tierdex_driver.errors import Usage
 SCALES = ("small", "machine", "full")
 EXPERIMENTS = ("queries", "explored", "sizes", "indexing", "codecs", "intersect")
 DIRECTORY = Path(__file__).parent / "definitions"
+
+# Measures of counters that a simulation has exactly, by the names of its own.
+SIMULATED = {"instructions": "simulated_instructions", "llc_mpki": "simulated_ll_mpki"}
 
 FILE_MEMBERS = {"name", "title", "controls", "postings", "settings", "scale", "figure"}
 FIGURE_MEMBERS = {
@@ -104,6 +107,12 @@ class Figure:
     def dimensions(self) -> list[str]:
         """The fields by which points differ: panels, lines, and the horizontal axis."""
         return [*self.plot.get("panels", []), *self.plot.get("lines", []), self.plot["x"]]
+
+    def simulated(self) -> Figure:
+        """The figure with the axis that a simulation has. Claims about what it does not count stay unchecked."""
+        plot = {name: value for name, value in self.plot.items() if name != "simulated"} | self.plot["simulated"]
+        claims = (replace(claim, measure=SIMULATED.get(claim.measure, claim.measure)) for claim in self.claims)
+        return Figure(self.paper, self.data | {"plot": plot}, tuple(claims))
 
     def cells(self, scale: str) -> dict[Cell, int]:
         """The cells at a scale, and the number of rounds that the definition asks for."""

@@ -326,9 +326,12 @@ class Missing:
             and "no second memory tier; name one by --tier, or emulate one by --slow-tier, such as 300",
             cell.get("kernel") not in (None, *context.facts["kernels"])
             and f"the processor does not run the kernel {cell.get('kernel')}",
+            context.counters == "callgrind"
+            and (cell.get("mode") != "memory" or cell.get("keep-in") == TIER)
+            and "callgrind simulates neither memory tiers nor prefetching, only an index in memory",
             bool(cell.get("counters"))
             and not context.counters
-            and "performance counters are a run of their own: --counters perf or callgrind",
+            and "performance counters are a run of their own: --counters callgrind simulates some",
             cell.get("device") == "sas" and self.throttle,
             cell.get("device") == "hdd" and self.disk,
             (context.groups or cell.get("mode") in ("base", "base-prefetch")) and self.groups,

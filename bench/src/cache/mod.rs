@@ -30,31 +30,11 @@ pub use device::Device;
 pub use flags::Flags;
 pub use mode::CellMode;
 pub use rows::{CellRow, CellRows};
-pub(crate) use system_state::{ReadAhead, drop_page_cache};
 
 use crate::{Error, Machine, Result, cell::Launch, output_dir};
 use plan::RunPlan;
-use runner::CellRunner;
-use std::{io::Write, path::Path, path::PathBuf};
+use std::{io::Write, path::Path};
 use tierdex::{StopSignal, io::Region, io::RegionKind};
-
-/// Measures the one cell that the flags select, on each of `indexes` at the same time: the index of the flags
-/// and copies of it. If `pinned`, each process has a processor of its own, as far as there are enough. Writes
-/// no files. Returns a row for each index, or `None` if `stop` was raised.
-///
-/// # Errors
-/// If the flags are invalid or select several cells, or the machine does not permit the measurement.
-pub fn measure(
-    flags: &Flags,
-    indexes: &[PathBuf],
-    pinned: bool,
-    launch: &Launch,
-    stop: &StopSignal,
-) -> Result<Option<Vec<CellRow>>> {
-    flags.check()?;
-    let plan = RunPlan::new(flags)?;
-    CellRunner::new(flags, &plan, launch, stop, indexes)?.measure_together(indexes, pinned)
-}
 
 /// Runs the experiment: prints a line per cell to `out` during the run, then writes all results into the
 /// directory that the flags name. `program` is the command name in the report. With `--print-cells` prints

@@ -10,14 +10,13 @@ use crate::cache::system_state::{HugePages, ReadAhead, ThrottledDevices, drop_pa
 use crate::cache::{device::Device, flags::Flags, plan::PlannedCell, plan::RunPlan, rows::CellRow};
 use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlacement};
 use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, seek_disk::SeekDisk};
-use std::{path::Path, path::PathBuf, thread};
+use std::{path::Path, path::PathBuf};
 use tierdex::StopSignal;
 
 /// Measures the cells of a plan. Until it is dropped, the machine is prepared for them: control groups,
 /// throttles, read-ahead, huge pages and emulated disks.
 pub(super) struct CellRunner<'a> {
     flags: &'a Flags,
-    plan: &'a RunPlan,
     launch: &'a Launch,
     stop: &'a StopSignal,
     parent: Option<CgroupParent>,
@@ -34,7 +33,7 @@ impl<'a> CellRunner<'a> {
     /// If the machine does not permit the measurement.
     pub(super) fn new(
         flags: &'a Flags,
-        plan: &'a RunPlan,
+        plan: &RunPlan,
         launch: &'a Launch,
         stop: &'a StopSignal,
         indexes: &[PathBuf],
@@ -60,7 +59,6 @@ impl<'a> CellRunner<'a> {
         let pages = HugePages::reserve(plan.huge_pages() * indexes.len() as u64)?;
         Ok(CellRunner {
             flags,
-            plan,
             launch,
             stop,
             parent,
@@ -114,24 +112,6 @@ impl<'a> CellRunner<'a> {
         });
         let (peak, limit_met) = group.as_ref().map_or((None, None), |one| (one.peak(), one.limit_met()));
         Ok(Some(CellRow { cell: table, round, limit, peak, limit_met, outcome }))
-    }
-
-    /// Measures the only cell of the plan on each of `indexes` at the same time.
-    pub(super) fn measure_together(&self, indexes: &[PathBuf], pinned: bool) -> Result<Option<Vec<CellRow>>> {
-        let [cell] = &self.plan.cells[..] else {
-            let cells = self.plan.cells.len();
-            return Err(Error::Usage(format!("the flags select {cells} cells; expected one")));
-        };
-        self.drop_page_cache_unless_kept()?;
-        thread::scope(|scope| {
-            let mut threads = Vec::new();
-            for (number, index) in indexes.iter().enumerate() {
-                let measure = move || self.measure(cell, number, index, pinned, 1);
-                let thread = thread::Builder::new().spawn_scoped(scope, measure);
-                threads.push(thread.map_err(Error::failed("cannot start a thread"))?);
-            }
-            threads.into_iter().map(|thread| thread.join().expect("a thread does not panic")).collect()
-        })
     }
 }
 

@@ -1,10 +1,9 @@
 //! Starts the process of a cell, and reads its measurement.
 
 use crate::{Error, Result, cell::Cell, cell::measure, cell::measurement::CellMeasurement, cgroup::Cgroup};
-use serde_json::Value;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::{io::Read, io::Write, os::unix::process::ExitStatusExt, path::PathBuf, thread, time::Duration};
-use tierdex::{StopSignal, codec::Kernel};
+use tierdex::StopSignal;
 
 /// Where a cell runs.
 #[derive(Clone, Debug)]
@@ -17,22 +16,6 @@ pub enum Launch {
 }
 
 impl Launch {
-    /// A process with the given SIMD kernel. `before` are arguments in front of the program's path, such as
-    /// those of a simulator.
-    ///
-    /// # Errors
-    /// If cells have no process of their own.
-    pub(crate) fn with_kernel(&self, kernel: Kernel, before: &[String]) -> Result<Launch> {
-        let Launch::Process(program, arguments) = self else {
-            return Err(Error::Failed("another kernel needs a process for each cell".to_string()));
-        };
-        let mut words = vec![format!("TIERDEX_KERNEL={}", kernel.name())];
-        words.extend(before.iter().cloned());
-        words.push(program.display().to_string());
-        words.extend(arguments.iter().cloned());
-        Ok(Launch::Process(PathBuf::from("env"), words))
-    }
-
     /// Measures a cell; `group` is its control group, if it has one. The inner result is the measurement, or
     /// why the process failed.
     ///
@@ -51,26 +34,6 @@ impl Launch {
             }
             Launch::InProcess => {
                 Ok(measure::measure_cell(cell).map_err(|error| one_line(&error.to_string())))
-            }
-        }
-    }
-
-    /// As [`Launch::measure`], for a cell as JSON that a program of another build may read.
-    ///
-    /// # Errors
-    /// If the process cannot be started, or cells have no process of their own.
-    pub(crate) fn measure_json(
-        &self,
-        cell: &Value,
-        group: Option<&Cgroup>,
-        stop: &StopSignal,
-    ) -> Result<std::result::Result<CellMeasurement, String>> {
-        match self {
-            Launch::Process(program, arguments) => {
-                run_process(program, arguments, &cell.to_string(), group, stop)
-            }
-            Launch::InProcess => {
-                Err(Error::Failed("another build needs a process for each cell".to_string()))
             }
         }
     }

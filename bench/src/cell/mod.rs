@@ -17,7 +17,7 @@
 //! ```
 //!
 //! `tierdex-bench cell` reads a cell from its standard input, so each measurement has a process of its own.
-//! The experiments [`cache`](crate::cache) and [`paper`](crate::paper) make their cells; `compare` runs any
+//! The experiment [`cache`](crate::cache) and the [`driver`](crate::driver) make cells; `compare` runs any
 //! cells with two builds.
 
 mod as_size;

@@ -1,8 +1,10 @@
 //! Experiments that run to their end: files and tables that they write, and messages about wrong flags.
 
-use crate::workspace::{PROGRAM, Workspace, program_command, send_signal, wait_for_output, wait_until};
+use crate::workspace::{
+    PROGRAM, Workspace, program_command, send_signal, spawn_and_finish, wait_for_output, wait_until,
+};
 use crate::{check_index, index, serve_lines};
-use std::{fs, io::Write, process::Command};
+use std::{fs, process::Command};
 use tierdex::{Index, codec::Codec};
 
 #[test]
@@ -285,42 +287,15 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
 }
 
 #[test]
-fn two_builds_are_compared_by_any_cells() {
+fn commands_of_the_driver_say_what_to_install() {
     let workspace = Workspace::new();
-    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
-    let flags = "--modes memory,base,direct --region dram --sizes 20 --shapes AND --count 5 --threads 2";
-    let cells = workspace.ok(&format!("cache i --print-cells {flags}"));
-    let parse = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    let names: Vec<_> = cells.lines().map(|line| parse(line)["name"].as_str().unwrap().to_string()).collect();
-    assert_eq!(names.len(), 3);
-    // Without control groups, which containers may not permit.
-    let without_limit = |line: &str| {
-        let mut cell = parse(line);
-        cell["limit"] = serde_json::Value::Null;
-        format!("{cell}\n")
-    };
-    let cells: String = cells.lines().map(without_limit).collect();
-    let compare = |cells: &str, flags: &str| {
-        let command = format!("compare {PROGRAM} {PROGRAM} {flags}");
-        let (child, mut input) = workspace.spawn_with_input(command.trim_end());
-        input.write_all(cells.as_bytes()).unwrap();
-        drop(input);
-        wait_for_output(child)
-    };
-    let output = compare(&cells, "--pairs 6 --pairs-max 7 --rows rows.jsonl");
-    let table = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(names.iter().all(|name| table.contains(name)) && table.contains("geometric mean"), "{table}");
-    let rows = fs::read_to_string(workspace.path("rows.jsonl")).unwrap();
-    assert!((18..=21).contains(&rows.lines().count()), "{rows}");
-    for (cells, flags, code, why) in [
-        ("", "", 2, "there is no cell on standard input"),
-        (cells.as_str(), "--pairs 5", 2, "--pairs must be 6 or more"),
-        (r#"{"index": "none", "queries": {"texts": ["a"]}}"#, "", 1, "cell 1: build A: exit code"),
-    ] {
-        let output = compare(cells, flags);
+    for (python, why) in
+        [("false", "false has no package"), ("no-such-program", "cannot start no-such-program")]
+    {
+        let mut command = workspace.command(["paper", "--list"]);
+        let output = spawn_and_finish(command.env("TIERDEX_PYTHON", python));
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!((output.status.code(), said.lines().count()), (Some(code), 1), "{said}");
-        assert!(said.contains(why), "{said}");
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+        assert!(said.contains(why) && said.contains("pip install"), "{said}");
     }
 }
