@@ -15,6 +15,7 @@ from tierdex_driver import definitions, machine, report
 from tierdex_driver.data import DataSets, default_directory
 from tierdex_driver.errors import CellFailed, Failed, Usage
 from tierdex_driver.measure import Context, Missing
+from tierdex_driver.peers.settings import search
 from tierdex_driver.process import Program
 from tierdex_driver.run import Run
 from tierdex_driver.store import Store
@@ -27,6 +28,9 @@ READ_AHEAD_KB = 128
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Run experiments of tierdex."""
+
+
+main.add_command(search)
 
 
 def find_program() -> Program:

@@ -154,6 +154,19 @@ class Group:
             return number_of(self.path / "memory.failcnt")
         return number_of(self.path / "memory.events", "max")
 
+    def own_memory(self) -> int | None:
+        """Bytes that the members use now, without page cache."""
+        usage, cache = ("memory.usage_in_bytes", "cache") if self.version == 1 else ("memory.current", "file")
+        used, cached = number_of(self.path / usage), number_of(self.path / "memory.stat", cache)
+        return None if used is None or cached is None else used - cached
+
+    def reclaim(self) -> None:
+        """Removes page cache of the members, mapped pages included."""
+        name, amount = ("memory.force_empty", "0") if self.version == 1 else ("memory.reclaim", "1T")
+        # The kernel reports an error, as it cannot remove that amount.
+        with suppress(OSError):
+            (self.path / name).write_text(amount)
+
     def was_out_of_memory(self) -> bool:
         return bool(number_of(self.path / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill"))
 
@@ -174,11 +187,25 @@ def drop_page_cache() -> None:
     write(Path("/proc/sys/vm/drop_caches"), "1")
 
 
+def drop_pages(path: Path) -> None:
+    """Removes the pages of a file, or of all files of a directory, from the page cache; not those that are mapped."""
+    for file in path.rglob("*") if path.is_dir() else [path]:
+        if file.is_file():
+            with file.open("rb") as opened:
+                # Pages that wait to be written stay otherwise.
+                os.fdatasync(opened.fileno())
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read_ahead_file(directory: Path) -> Path:
+    return Path(f"/sys/dev/block/{block_device(directory)}/queue/read_ahead_kb")
+
+
 @contextmanager
 def read_ahead(directory: Path, kilobytes: int) -> Iterator[None]:
     """Sets the read-ahead of the device of a directory. The file is locked, as another run would find the changed
     value, and restore that."""
-    path = Path(f"/sys/dev/block/{block_device(directory)}/queue/read_ahead_kb")
+    path = read_ahead_file(directory)
     with path.open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,1 @@
+"""Compares tierdex with other engines: same tokens, same queries, same run, engines alternating."""

@@ -1,0 +1,162 @@
+"""Measures engines under a memory limit: from files, one engine at a time, with no page of the index in memory.
+
+Each peer is tried first: its answers are compared, and one that does not run in the limit is omitted. A Lucene that does
+not fit gets the limit beyond its own memory. A batch has a process and a control group of its own and sends each query
+once; only Lucene runs it before, so that its code is compiled, and then the page cache of its group is dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierdex_driver import machine
+from tierdex_driver.definitions import Cell
+from tierdex_driver.errors import CellFailed, Failed
+from tierdex_driver.peers import check
+from tierdex_driver.peers.engines import Contender
+from tierdex_driver.peers.rounds import Case, cases_of, speed
+from tierdex_driver.peers.server import Server
+from tierdex_driver.peers.sets import Set
+from tierdex_driver.peers.settings import Settings
+from tierdex_driver.peers.text import say
+from tierdex_driver.store import Row, Store
+
+# The limit while the memory of a process itself is measured.
+AMPLE_BYTES = 4 << 30
+# Joins a control group and becomes the engine.
+JOIN = ("sh", "-c", 'echo $$ > "$0" && exec "$@"')
+
+
+def trial_cell(engine: str) -> Cell:
+    return Cell("trial", (("engine", engine),))
+
+
+def measure(settings: Settings, store: Store, contenders: list[Contender], sets: list[Set]) -> None:
+    """Tries the contenders and measures what is missing in the store."""
+    cases = cases_of(settings, sets)
+    with ExitStack() as stack:
+        if settings.read_ahead_kb:
+            stack.enter_context(machine.read_ahead(settings.work, settings.read_ahead_kb))
+        runner = Runner(settings, store, machine.Hierarchy.find("memory", "memory"))
+        for case in cases:
+            case.write()
+        runner.try_all(contenders, sets, cases)
+        admitted = [one for one in contenders if runner.trial(one)["admitted"]]
+        for round in range(1, settings.round_count + 1):
+            say(f"round {round} of {settings.round_count}")
+            first = (round - 1) % max(len(admitted), 1)
+            for case in cases:
+                for one in admitted[first:] + admitted[:first]:
+                    if not store.has(case.cell(one.name), round):
+                        runner.measure(one, case, round)
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs contenders in control groups."""
+
+    settings: Settings
+    store: Store
+    hierarchy: machine.Hierarchy
+
+    def trial(self, one: Contender) -> Row:
+        """The limit of a contender, its own memory if that was measured, and whether it runs."""
+        return self.store.rows(trial_cell(one.name))[0]
+
+    def try_all(self, contenders: list[Contender], sets: list[Set], cases: list[Case]) -> None:
+        """Tries those that were not tried, and compares the answers to sets that were not compared."""
+        tried = [one for one in contenders if self.store.has(trial_cell(one.name), 1)]
+        names = [one.name for one in contenders if one not in tried or self.trial(one)["admitted"]]
+        if len(tried) == len(contenders) and not check.unchecked(self.store, sets, names):
+            return
+        samples = {}
+        for one in contenders:
+            say(f"trying {one.name}")
+            row = self._limits(one, sets, cases)
+            try:
+                with self._running(one, row["limit"], "COUNT") as (server, _):
+                    samples[one.name] = check.sample(sets, server)
+            except CellFailed as error:
+                if one.kind == "tierdex":
+                    raise
+                row["note"] = f"{one.name} does not run in {row['limit']} bytes: {error}"
+            row["admitted"] = one.name in samples
+            if row["note"]:
+                say(row["note"])
+            self.store.add(trial_cell(one.name), 1, 0.0, [row], None)
+        check.compare(self.store, sets, samples)
+
+    def _limits(self, one: Contender, sets: list[Set], cases: list[Case]) -> Row:
+        limit = self.settings.limit
+        assert limit
+        row: Row = {"limit": limit, "own": None, "note": None, "read_ahead_kb": None}
+        with suppress(Failed):
+            row["read_ahead_kb"] = machine.number_of(machine.read_ahead_file(self.settings.work))
+        # A Java virtual machine without enough memory is not killed at once; it pages its code in and out for minutes.
+        if self.settings.beyond_own or one.kind == "lucene":
+            own = self._own(one, sets, cases)
+            if self.settings.beyond_own or own >= limit:
+                row["own"] = own
+                row["limit"] = own + (self.settings.spare if one.kind == "tierdex" else limit)
+            if row["own"] and not self.settings.beyond_own:
+                row["note"] = f"{one.name} needs {own} bytes without its index, so its limit is {row['limit']}"
+        return row
+
+    def _own(self, one: Contender, sets: list[Set], cases: list[Case]) -> int:
+        """Memory of the process without page cache after all queries; of tierdex with its postings cache."""
+        with self._running(one, AMPLE_BYTES, "TOP_COUNT") as (server, group):
+            check.sample(sets, server)
+            for case in cases:
+                for _ in range(self.settings.warm_count):
+                    server.batch(case.file)
+            own = group.own_memory()
+        if own is None:
+            raise Failed(f"{group.path} does not say how much memory is used")
+        return own
+
+    @contextmanager
+    def _running(self, one: Contender, limit: int, command: str) -> Iterator[tuple[Server, machine.Group]]:
+        """A process with no page of its index in memory. Pages of its program are charged to its group as well."""
+        words = one.serve_command(self.settings, command)
+        machine.drop_pages(one.directory(self.settings))
+        if not self.settings.beyond_own:
+            machine.drop_pages(Path(words[0]))
+        with self.hierarchy.group() as group:
+            group.limit_memory(limit)
+            try:
+                with Server(one.name, [*JOIN, str(group.procs), *words], self.settings.work) as server:
+                    yield server, group
+            except CellFailed as error:
+                if group.was_out_of_memory():
+                    raise CellFailed("killed: out of memory") from error
+                raise
+
+    def measure(self, one: Contender, case: Case, round: int) -> None:
+        """Stores a batch, or why a peer failed."""
+        began = time.monotonic()
+        rows, failed = None, None
+        try:
+            with self._running(one, self.trial(one)["limit"], case.command) as (server, group):
+                rows = [self._batch(one, case, server, group)]
+        except CellFailed as error:
+            if one.kind == "tierdex":
+                raise
+            failed = str(error)
+            say(f"{case.set.name} {case.command}: {one.name}: {failed}")
+        self.store.add(case.cell(one.name), round, time.monotonic() - began, rows, failed)
+
+    def _batch(self, one: Contender, case: Case, server: Server, group: machine.Group) -> Row:
+        if one.kind == "lucene":
+            for _ in range(self.settings.warm_count):
+                server.batch(case.file)
+        group.reclaim()
+        machine.drop_pages(one.directory(self.settings))
+        before = server.bytes_fetched()
+        batch = server.batch(case.file)
+        after = server.bytes_fetched()
+        fetched = None if before is None or after is None else (after - before) / max(batch["n"], 1)
+        return speed(batch) | {"fetched": fetched, "peak": group.peak(), "own": group.own_memory()}

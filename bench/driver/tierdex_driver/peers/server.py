@@ -1,0 +1,84 @@
+"""An engine as a child process behind the line protocol of `tierdex-bench serve`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tierdex_driver.errors import CellFailed
+from tierdex_driver.machine import number_of
+
+BATCH_MEMBERS = ("n", "wall_ns", "p50_ns", "p99_ns", "sum", "unsupported")
+
+
+class Server:
+    """A child that answers lines. It ends with its input, at the end of the context."""
+
+    def __init__(self, name: str, command: Sequence[str], directory: Path):
+        """Starts the engine, with a log file in a directory, and waits for its first line, `READY`.
+
+        Raises CellFailed if the engine ends or fails.
+        """
+        self.name = name
+        self.log = directory / f"{name.replace(' ', '-')}.log"
+        pipe = subprocess.PIPE
+        try:
+            with self.log.open("wb") as log:
+                self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
+        except OSError as error:
+            raise CellFailed(f"cannot start {name}: {error.strerror}") from error
+        try:
+            if (said := self._answer()) != "READY":
+                raise CellFailed(f"{name} printed `{said}` in place of READY")
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.process.stdin and self.process.stdout
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def ask(self, line: str) -> str:
+        """The answer to a line."""
+        assert self.process.stdin
+        try:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            # It has ended; its log says why.
+            pass
+        answer = self._answer()
+        if answer.startswith("ERROR "):
+            raise CellFailed(f"{self.name} answers `{line}` by: {answer[6:]}")
+        return answer
+
+    def batch(self, file: Path, threads: int = 1) -> dict[str, int]:
+        """Runs the lines of a file: their number, times in nanoseconds, and the sum of their answers."""
+        answer = self.ask(f"!BATCH\t{file}\t{threads}\t-")
+        try:
+            found: dict[str, Any] = json.loads(answer)
+            return {name: int(found[name]) for name in BATCH_MEMBERS}
+        except (ValueError, KeyError, TypeError) as error:
+            raise CellFailed(f"{self.name} answers a batch by `{answer}`") from error
+
+    def bytes_fetched(self) -> int | None:
+        """Bytes that were read from devices for the process."""
+        return number_of(Path(f"/proc/{self.process.pid}/io"), "read_bytes:")
+
+    def _answer(self) -> str:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
+            lines = [text for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
+            raise CellFailed(f"{self.name} ended; its last line: {lines[-1] if lines else 'none'}")
+        return line.decode().rstrip("\n")

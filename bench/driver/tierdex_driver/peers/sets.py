@@ -1,0 +1,255 @@
+"""Makes query sets: drawn from the terms of the text by document frequency, cut from its lines, or real.
+
+Terms are drawn by the two-queue scheme: the terms of a class are in a queue in random order, from which the next one is
+taken; with the probability of repeats a random one of the last hundred is used instead. Phrases are adjacent words at
+random bytes of the text, so frequent ones are drawn more often. All draws are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierdex_driver.errors import Failed
+from tierdex_driver.peers.recipes import Recipe
+from tierdex_driver.peers.settings import Settings
+from tierdex_driver.peers.text import Corpus, say, tokens
+
+REPEATS_MAX = 100
+# Draws after which no further term is found, and places of the text that are tried for a phrase.
+DRAWS_MAX, TRIES_MAX = 1000, 1000
+# Documents of a term of the placeholder `m`, at least.
+COMMON_MIN = 200
+PREFIX_CHARS = (3, 4, 5)
+LETTERS_MIN = {"~1": 4, "~2": 6}
+# Bytes that are read at a place: those of six of the longest words.
+WINDOW_BYTES = 1206
+BITS = (1 << 64) - 1
+
+
+class Random:
+    """SplitMix64."""
+
+    def __init__(self, seed: int):
+        self.state = seed
+
+    def bits(self) -> int:
+        self.state = (self.state + 0x9E37_79B9_7F4A_7C15) & BITS
+        mixed = ((self.state ^ (self.state >> 30)) * 0xBF58_476D_1CE4_E5B9) & BITS
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D0_49BB_1331_11EB) & BITS
+        return mixed ^ (mixed >> 31)
+
+    def below(self, bound: int) -> int:
+        return ((self.bits() >> 32) * bound) >> 32
+
+    def shuffle(self, values: list[str]) -> None:
+        for last in range(len(values) - 1, 0, -1):
+            other = self.below(last + 1)
+            values[last], values[other] = values[other], values[last]
+
+
+@dataclass(frozen=True)
+class Set:
+    """Queries of one kind, as the protocol writes them."""
+
+    name: str
+    recipe: Recipe
+    queries: tuple[str, ...]
+
+
+def make(settings: Settings, corpus: Corpus) -> list[Set]:
+    """The selected sets, without those that have no queries; also written below the work directory."""
+    classes = classes_of(corpus)
+    sets = []
+    for recipe in settings.recipes():
+        drawn = recipe.pattern or recipe.classes
+        for percent in settings.repeat if drawn else (0,):
+            name = recipe.name + (f"-rp{percent}" if percent else "")
+            queries = queries_of(settings, corpus, classes, recipe, percent)
+            sets.append(Set(name, recipe, tuple(queries[: settings.query_count])))
+    settings.sets_dir.mkdir(parents=True, exist_ok=True)
+    for one in sets:
+        if not one.queries:
+            say(f"set {one.name} is omitted: there are no such queries")
+        (settings.sets_dir / f"{one.name}.txt").write_text("".join(f"{query}\n" for query in one.queries))
+    return [one for one in sets if one.queries]
+
+
+def queries_of(
+    settings: Settings, corpus: Corpus, classes: dict[str, list[str]], recipe: Recipe, percent: int
+) -> list[str]:
+    random = Random(settings.seed)
+    if recipe.source:
+        return real(settings, corpus, recipe, random)
+    if recipe.words:
+        return phrases(corpus, recipe, settings.query_count, random)
+    return Drawing(classes, percent, random).queries(recipe, settings.query_count)
+
+
+def classes_of(corpus: Corpus) -> dict[str, list[str]]:
+    """The terms of each placeholder; those of one document have none."""
+    classes: dict[str, list[str]] = {letter: [] for letter in "hMml"}
+    for term, count in corpus.terms.items():
+        if count * 100 > corpus.documents:
+            classes["h"].append(term)
+        elif count * 100_000 >= corpus.documents:
+            classes["M"].append(term)
+            if count >= COMMON_MIN:
+                classes["m"].append(term)
+        elif count > 1:
+            classes["l"].append(term)
+    return classes
+
+
+class NoTerms(Exception):
+    """There are not enough terms for a query."""
+
+
+class Drawing:
+    """The queues from which queries are drawn."""
+
+    def __init__(self, classes: dict[str, list[str]], percent: int, random: Random):
+        self.classes = classes
+        self.percent = percent
+        self.random = random
+        self.waiting: dict[str, list[str]] = {letter: [] for letter in classes}
+        self.repeats: dict[str, deque[str]] = {letter: deque(maxlen=REPEATS_MAX) for letter in classes}
+
+    def queries(self, recipe: Recipe, count: int) -> list[str]:
+        """The queries of a recipe, fewer if there are not enough terms."""
+        found: list[str] = []
+        try:
+            while len(found) < count:
+                found.append(self.fill(recipe.pattern) if recipe.pattern else self.several(recipe))
+        except NoTerms:
+            pass
+        return found
+
+    def several(self, recipe: Recipe) -> str:
+        words: list[str] = []
+        for _ in range(3 + self.random.below(3)):
+            self.add(recipe.classes[self.random.below(2)], words)
+        return join(words, recipe.sign)
+
+    def fill(self, pattern: str) -> str:
+        """The pattern with a word in place of each placeholder."""
+        query, words = "", list[str]()
+        for at, letter in enumerate(pattern):
+            if letter not in "hMmlxp":
+                query += letter
+                continue
+            if letter in self.classes:
+                self.add(letter, words)
+            else:
+                common = "hm"[self.random.below(2)]
+                chars = PREFIX_CHARS[self.random.below(len(PREFIX_CHARS))] if letter == "p" else 0
+                self.add(common, words, chars, LETTERS_MIN.get(pattern[at + 1 : at + 3], 0))
+            query += words[-1]
+        return query
+
+    def add(self, letter: str, words: list[str], chars: int = 0, letters: int = 0) -> None:
+        """Adds a term that is not there yet: its first characters, or one of at least so many letters."""
+        for _ in range(DRAWS_MAX):
+            term = self.next(letter)
+            if chars:
+                term = term[: min(chars, len(term) - 1)]
+                suits = len(term) >= PREFIX_CHARS[0]
+            else:
+                suits = not letters or (len(term) >= letters and term.isalpha())
+            if suits and term not in words:
+                words.append(term)
+                return
+        raise NoTerms
+
+    def next(self, letter: str) -> str:
+        waiting, repeats = self.waiting[letter], self.repeats[letter]
+        if repeats and self.random.below(100) < self.percent:
+            return repeats[self.random.below(len(repeats))]
+        if not waiting:
+            waiting += self.classes[letter]
+            self.random.shuffle(waiting)
+        if not waiting:
+            raise NoTerms
+        repeats.append(waiting.pop())
+        return repeats[-1]
+
+
+def join(words: list[str], sign: str) -> str:
+    return " ".join(sign + word for word in words)
+
+
+def phrases(corpus: Corpus, recipe: Recipe, count: int, random: Random) -> list[str]:
+    """Distinct phrases, fewer if the text has no more."""
+    found: dict[str, None] = {}
+    with corpus.path.open("rb") as file:
+        for _ in range(count * TRIES_MAX):
+            if len(found) == count:
+                break
+            window = os.pread(file.fileno(), WINDOW_BYTES, random.bits() % max(corpus.bytes, 1))
+            words = loose(window, recipe.words, random) if recipe.slop else adjacent(window, recipe.words)
+            if words:
+                found[f'"{" ".join(words)}"' + (f"~{recipe.slop}" if recipe.slop else "")] = None
+    return list(found)
+
+
+def adjacent(window: bytes, count: int) -> list[str] | None:
+    """The first whole words of a piece of text, unless a line ends between them."""
+    found = re.match(rb"[^ \n]*[ \n]((?:[^ \n]* ){%d}[^ \n]*)[ \n]" % (count - 1), window)
+    return found[1].decode().split(" ") if found else None
+
+
+def loose(window: bytes, count: int, random: Random) -> list[str] | None:
+    """Different words that are near each other, but not adjacent in this order: with equal odds in another order, or
+    with a word left out between them."""
+    leaves_out = random.below(2) == 0
+    words = adjacent(window, count + leaves_out)
+    if not words:
+        return None
+    if leaves_out:
+        del words[1 + random.below(count - 1)]
+    if len(set(words)) < count:
+        return None
+    in_order = list(words)
+    while not leaves_out and words == in_order:
+        random.shuffle(words)
+    return words
+
+
+def real(settings: Settings, corpus: Corpus, recipe: Recipe, random: Random) -> list[str]:
+    """Queries of a file: terms that no document has are removed from disjunctions. Conjunctions with such a term, and
+    queries with fewer than two terms, are omitted."""
+    path = settings.queries / recipe.source if settings.queries else None
+    if not path or not path.is_file():
+        if path:
+            say(f"{recipe.source} is not in the directory of queries")
+        return []
+    found = []
+    for text in texts(path, recipe):
+        words = list(dict.fromkeys(tokens(text)))
+        known = [word for word in words if word in corpus.terms]
+        if len(known) >= 2 and not (recipe.sign and len(known) < len(words)):
+            found.append(join(known, recipe.sign))
+    random.shuffle(found)
+    return found
+
+
+def texts(path: Path, recipe: Recipe) -> list[str]:
+    """The queries of a file; of one with tags those that are conjunctions or disjunctions."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            if path.suffix == ".jsonl":
+                value = json.loads(line)
+                if ("intersection" if recipe.sign else "union") in value["tags"]:
+                    found.append(str(value["query"]))
+            else:
+                found.append(line.split("\t", 1)[1])
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise Failed(f"{path}:{number}: is no query") from error
+    return found
