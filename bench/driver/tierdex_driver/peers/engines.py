@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ WORKSPACE = Path(__file__).resolve().parents[3] / "peers" / "search"
 # Oldest release of Java that has what the peer uses.
 JAVA_MIN = 25
 PISA = "pyterrier_pisa==0.4.9"
-JAVA_FLAGS = ("--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED")
+JAVA = ("--add-modules=jdk.incubator.vector", "--enable-native-access=ALL-UNNAMED")
 # A heap that is large enough for few collections.
 JAVA_LARGE = ("-Xmx1g", "-XX:+UseParallelGC")
 # A heap of 16 MB, and a collector and threads that take little memory beside it.
@@ -35,7 +35,7 @@ OWN_SEGMENTS, OWN_BM25, DEFAULT_BM25 = 8, (0.9, 0.4), (1.2, 0.75)
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that was built: its release, the words that start it, and the files that make it up."""
+    """An engine that was built: its release, the words that start it, and its files, that which indexes first."""
 
     kind: str
     version: str
@@ -46,9 +46,7 @@ class Engine:
 
     def digest(self) -> str:
         """Release and build; measurements of different builds are not mixed."""
-        hashed = hashlib.sha256()
-        for path in self.files:
-            hashed.update(path.read_bytes())
+        hashed = hashlib.sha256(b"".join(path.read_bytes() for path in self.files))
         return f"{self.version} {hashed.hexdigest()[:16]}"
 
 
@@ -61,72 +59,66 @@ class Contender:
     positions: bool
     segments: int
     bm25: tuple[float, float] | None
-    # How mapped files are read; none if the index is in memory, and for tierdex.
+    # How a peer reads mapped files; None if its index is in memory.
     advice: str | None = None
 
     @property
     def kind(self) -> str:
         return self.engine.kind
 
-    def index_name(self, settings: Settings) -> str:
-        exact = "-exact" if self.kind == "tierdex" and settings.norms == "exact" else ""
-        return self.kind + exact + self.index_tail
-
     @property
-    def index_tail(self) -> str:
-        # SeekStorm always has positions.
+    def tail(self) -> str:
+        """The end of the name of the index. SeekStorm always has positions."""
         positions = "-positions" if self.positions and self.kind != "seekstorm" else ""
         return positions + (f"-{self.segments}" if self.segments > 1 else "")
 
     def directory(self, settings: Settings) -> Path:
-        return settings.data_dir / "indexes" / self.index_name(settings)
+        exact = "-exact" if self.kind == "tierdex" and settings.norms == "exact" else ""
+        return settings.data / "indexes" / (self.kind + exact + self.tail)
 
     def index_commands(self, settings: Settings, corpus: Corpus, parts: Sequence[Path]) -> list[list[str]]:
         """The commands that index the text one after the other: of tierdex one for each part."""
         directory = str(self.directory(settings))
+        first = ["--positions"] if self.positions else []
         if self.kind == "tierdex":
-            return [self.part_command(settings, directory, part, part == parts[0]) for part in parts]
-        memory = str(settings.memory << 20)
-        words = [*self.engine.program, "index", str(corpus.path), directory, "--memory", memory]
-        words += ["--positions"] if self.positions else []
+            merge = "none" if self.segments > 1 else "one"
+            common = ["--format", "tsv", "--columns", "text", "--threads", "1", "--merge", merge]
+            common = [*self.engine.program, "index", "--out", directory, *common, "--memory", f"{settings.memory}M"]
+            first += ["--tokenizer", "whitespace", "--store", "none", "--norms", settings.norms]
+            return [[*common, *(first if part == parts[0] else ["--append"]), str(part)] for part in parts]
         if self.segments > 1:
-            words += ["--commit-every", str(-(-corpus.documents // self.segments))]
-        return [words]
-
-    def part_command(self, settings: Settings, directory: str, part: Path, is_first: bool) -> list[str]:
-        words = [self.engine.program[0], "index", str(part), "--out", directory]
-        words += ["--format", "tsv", "--columns", "text", "--threads", "1"]
-        words += ["--merge", "none" if self.segments > 1 else "one", "--memory", f"{settings.memory}M"]
-        if not is_first:
-            return [*words, "--append"]
-        words += ["--tokenizer", "whitespace", "--store", "none", "--norms", settings.norms]
-        return words + (["--positions"] if self.positions else [])
+            first += ["--commit-every", str(-(-corpus.documents // self.segments))]
+        memory = str(settings.memory << 20)
+        return [[*self.engine.program, "index", str(corpus.path), directory, "--memory", memory, *first]]
 
     def serve_command(self, settings: Settings, command: str = "") -> list[str]:
         """The words of the server; with a limit those for a command."""
-        directory = str(self.directory(settings))
         program = self.engine.small if self.advice and self.engine.small else self.engine.program
         if self.kind == "tierdex":
             program = (str(self.engine.files[1]),)
-        words = [*program, "serve", directory]
+        words = [*program, "serve", str(self.directory(settings))]
         if self.advice:
             return [*words, "--advice", self.advice]
         if settings.limit:
-            words += [*cache_flags(settings).split(), "--threads", "1"]
             # tierdex scores all matches where the peers do.
-            return words + (["--exhaustive"] if command.endswith("_COUNT") else [])
-        if self.bm25:
-            words += ["--k1", f"{self.bm25[0]:g}", "--b", f"{self.bm25[1]:g}"]
-        return words
+            return [*words, *cache_flags(settings), "--threads", "1", *["--exhaustive"] * command.endswith("_COUNT")]
+        return words + (["--k1", f"{self.bm25[0]:g}", "--b", f"{self.bm25[1]:g}"] if self.bm25 else [])
+
+    def lacks(self) -> str | None:
+        """Why the engine does not have the variant."""
+        if self.kind in ("tantivy", "seekstorm") and self.bm25:
+            return "the constants of its BM25 are fixed"
+        if self.kind == "pisa" and self.positions:
+            return "it has no positions"
+        return "it has no segments of given documents" if self.kind in UNLIMITED and self.segments > 1 else None
 
 
-def cache_flags(settings: Settings) -> str:
+def cache_flags(settings: Settings) -> list[str]:
     """Flags of tierdex under a limit: its cache is a part of its memory budget, which is a part of the limit."""
     if settings.tierdex_flags is not None:
-        return settings.tierdex_flags
-    assert settings.limit
-    size = settings.limit - settings.spare
-    return f"--cache dram:{size}" if settings.beyond_own else f"--dram {size}"
+        return list(settings.tierdex_flags.split())
+    size = settings.limit - settings.tierdex_spare
+    return ["--cache", f"dram:{size}"] if settings.beyond_own else ["--dram", str(size)]
 
 
 def contenders(settings: Settings, engines: list[Engine], positions: bool) -> tuple[list[Contender], list[str]]:
@@ -134,29 +126,13 @@ def contenders(settings: Settings, engines: list[Engine], positions: bool) -> tu
     found, omitted = [], []
     for engine in engines:
         one = Contender(engine.kind, engine, positions, settings.segments, settings.bm25)
-        if reason := lacks(one):
+        if reason := one.lacks():
             omitted.append(f"{one.name} is omitted from {'phrases' if positions else 'this run'}: {reason}")
-        elif not settings.limit:
-            found.append(one)
-            if engine.kind == "tierdex" and settings.own_variants:
-                found += own_variants(one)
-        elif engine.kind == "tierdex":
-            found.append(one)
-        else:
+        elif settings.limit and engine.kind != "tierdex":
             found += [replace(one, name=f"{one.name} random", advice="random"), replace(one, advice="normal")]
+        else:
+            found += [one, *(own_variants(one) if settings.own_variants and engine.kind == "tierdex" else ())]
     return found, omitted
-
-
-def lacks(contender: Contender) -> str | None:
-    """Why an engine does not have a variant."""
-    kind = contender.kind
-    if kind in ("tantivy", "seekstorm") and contender.bm25:
-        return "the constants of its BM25 are fixed"
-    if kind == "pisa" and contender.positions:
-        return "it has no positions"
-    if kind in UNLIMITED and contender.segments > 1:
-        return "it has no segments of given documents"
-    return None
 
 
 def own_variants(one: Contender) -> list[Contender]:
@@ -164,11 +140,8 @@ def own_variants(one: Contender) -> list[Contender]:
     segments = OWN_SEGMENTS if one.segments == 1 else 1
     bm25 = None if one.bm25 else OWN_BM25
     k1, b = bm25 or DEFAULT_BM25
-    plural = "" if segments == 1 else "s"
-    return [
-        replace(one, name=f"{one.name} {segments} segment{plural}", segments=segments),
-        replace(one, name=f"{one.name} k1 {k1} b {b}", bm25=bm25),
-    ]
+    named = replace(one, name=f"{one.name} {segments} segment{'s' if segments > 1 else ''}", segments=segments)
+    return [named, replace(one, name=f"{one.name} k1 {k1} b {b}", bm25=bm25)]
 
 
 def prepare(settings: Settings) -> tuple[list[Engine], list[str]]:
@@ -193,35 +166,29 @@ def prepare(settings: Settings) -> tuple[list[Engine], list[str]]:
 def build(kind: str, work: Path) -> Engine:
     if not WORKSPACE.is_dir():
         raise Failed(f"{WORKSPACE} is missing; run the driver from a clone of tierdex")
-    small: tuple[str, ...] = ()
+    small: list[str] = []
     if kind == "tierdex":
         project = WORKSPACE.parents[2]
-        files: tuple[Path, ...] = (
-            cargo(project, "tierdex-cli", "tierdex"),
-            cargo(project, "tierdex-bench", "tierdex-bench"),
-        )
-        program: tuple[str, ...] = (str(files[0]),)
+        files = [cargo(project, "tierdex-cli", "tierdex"), cargo(project, "tierdex-bench", "tierdex-bench")]
+        program = [str(files[0])]
     elif kind == "lucene":
-        jar, home = WORKSPACE / "lucene/target/tierdex-peer-lucene.jar", java_home()
+        home, files = java_home(), [WORKSPACE / "lucene/target/tierdex-peer-lucene.jar"]
         maven = ["mvn", "-q", "-B", "-DskipTests", "package"]
-        output(maven, WORKSPACE / "lucene", os.environ | {"JAVA_HOME": str(home)})
-        tail = ("-cp", f"{jar}:{jar.parent}/dependency/*", "org.tierdex.peer.lucene.Main")
-        program = (str(home / "bin/java"), *JAVA_FLAGS, *JAVA_LARGE, *tail)
-        small = (str(home / "bin/java"), *JAVA_FLAGS, *JAVA_SMALL, *tail)
-        return Engine(kind, output([*program, "version"]), program, (jar,), small)
+        run(maven, WORKSPACE / "lucene", os.environ | {"JAVA_HOME": str(home)})
+        tail = ("-cp", f"{files[0]}:{files[0].parent}/dependency/*", "org.tierdex.peer.lucene.Main")
+        program, small = ([str(home / "bin/java"), *JAVA, *heap, *tail] for heap in (JAVA_LARGE, JAVA_SMALL))
     elif kind == "pisa":
-        python, script = work / "pisa-venv/bin/python", WORKSPACE / "pisa/peer.py"
-        if not python.exists() or subprocess.run([python, "-c", "import pyterrier_pisa"], capture_output=True).returncode:
-            output(["python3", "-m", "venv", str(work / "pisa-venv")])
-            output([str(python), "-m", "pip", "install", "-q", PISA])
-        program = (str(python), str(script))
-        return Engine(kind, output([*program, "version"]), program, (script,))
+        python, files = work / "pisa-venv/bin/python", [WORKSPACE / "pisa/peer.py"]
+        if not python.exists():
+            run(["python3", "-m", "venv", str(work / "pisa-venv")])
+        # Does nothing if it is installed.
+        run([str(python), "-m", "pip", "install", "-q", PISA])
+        program = [str(python), str(files[0])]
     else:
-        name = f"tierdex-peer-{kind}"
-        path = cargo(WORKSPACE, name, name)
-        program, files = (str(path),), (path,)
-    version = output([*program, "--version" if kind == "tierdex" else "version"])
-    return Engine(kind, version, program, files)
+        files = [cargo(WORKSPACE, f"tierdex-peer-{kind}", f"tierdex-peer-{kind}")]
+        program = [str(files[0])]
+    version = run([*program, "--version" if kind == "tierdex" else "version"]).strip().split("\n")[-1]
+    return Engine(kind, version, tuple(program), tuple(files), tuple(small))
 
 
 def cargo(directory: Path, package: str, program: str) -> Path:
@@ -229,33 +196,26 @@ def cargo(directory: Path, package: str, program: str) -> Path:
     words = ["build", "--release", "--quiet", "-p", package, "--message-format", "json"]
     lines = run([os.environ.get("CARGO", "cargo"), *words], directory).splitlines()
     paths = [json.loads(line).get("executable") for line in lines if line.startswith("{")]
-    found = [Path(path) for path in paths if path and Path(path).stem == program]
-    if not found:
-        raise Failed(f"cargo built no program {program} of {package}")
-    return found[0]
+    for path in paths:
+        if path and Path(path).stem == program:
+            return Path(path)
+    raise Failed(f"cargo built no program {program} of {package}")
 
 
 def java_home() -> Path:
-    """The first of JAVA_HOME, the `java` of the path, and the usual directory that is new enough."""
-    named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
-    homes = [Path(named)] if named else []
+    """The first of JAVA_HOME, the `java` of the path, and the usual directory that is new enough and has a compiler."""
+    on_path = shutil.which("java")
+    homes = [Path(os.environ["JAVA_HOME"])] if "JAVA_HOME" in os.environ else []
     homes += [Path(on_path).resolve().parents[1]] if on_path else []
     for home in [*homes, *sorted(Path("/usr/lib/jvm").glob("*"))]:
-        # It must have a compiler.
         if (home / "bin/javac").exists():
-            release = re.match(r"javac (\d+)", output([str(home / "bin/javac"), "-version"]))
+            release = re.match(r"javac (\d+)", run([str(home / "bin/javac"), "-version"]))
             if release and int(release[1]) >= JAVA_MIN:
                 return home
     raise Failed(f"there is no JDK of release {JAVA_MIN} or later; install one and set JAVA_HOME")
 
 
-def output(command: Sequence[str], directory: Path | None = None, environment: dict[str, str] | None = None) -> str:
-    """The last line of the output of a program."""
-    lines = run(command, directory, environment).split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
-
-
-def run(command: Sequence[str], directory: Path | None = None, environment: dict[str, str] | None = None) -> str:
+def run(command: Sequence[str], directory: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
     """The output of a program. Failed with a line that names the error."""
     try:
         done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, errors="replace")

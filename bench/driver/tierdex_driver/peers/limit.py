@@ -1,7 +1,7 @@
 """Measures engines under a memory limit: from files, one engine at a time, with no page of the index in memory.
 
-Each peer is tried first: its answers are compared, and one that does not run in the limit is omitted. A Lucene that does
-not fit gets the limit beyond its own memory. A batch has a process and a control group of its own and sends each query
+Each engine is tried first: its answers are compared, and a peer that does not run in the limit is omitted. A Lucene that
+does not fit gets the limit beyond its own memory. A batch has a process and a control group of its own and sends each query
 once; only Lucene runs it before, so that its code is compiled, and then the page cache of its group is dropped.
 """
 
@@ -18,9 +18,8 @@ from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed
 from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
-from tierdex_driver.peers.rounds import Case, cases_of, speed
+from tierdex_driver.peers.rounds import Case, speed
 from tierdex_driver.peers.server import Server
-from tierdex_driver.peers.sets import Set
 from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import say
 from tierdex_driver.store import Row, Store
@@ -35,24 +34,27 @@ def trial_cell(engine: str) -> Cell:
     return Cell("trial", (("engine", engine),))
 
 
-def measure(settings: Settings, store: Store, contenders: list[Contender], sets: list[Set]) -> None:
+def measure(settings: Settings, store: Store, contenders: list[Contender], cases: list[Case]) -> None:
     """Tries the contenders and measures what is missing in the store."""
-    cases = cases_of(settings, sets)
+    rounds = range(1, settings.rounds + 1)
+    names = [one.name for one in contenders if all(row["admitted"] for row in store.rows(trial_cell(one.name)))]
+    if all(store.has(case.cell(name), round) for case in cases for name in names for round in rounds):
+        return
     with ExitStack() as stack:
         if settings.read_ahead_kb:
             stack.enter_context(machine.read_ahead(settings.work, settings.read_ahead_kb))
-        runner = Runner(settings, store, machine.Hierarchy.find("memory", "memory"))
+        runner = Runner(settings, store, machine.Hierarchy.find("memory", "memory"), cases)
         for case in cases:
             case.write()
-        runner.try_all(contenders, sets, cases)
-        admitted = [one for one in contenders if runner.trial(one)["admitted"]]
-        for round in range(1, settings.round_count + 1):
-            say(f"round {round} of {settings.round_count}")
+        limits = runner.try_all(contenders)
+        admitted = [one for one in contenders if one.name in limits]
+        for round in rounds:
+            say(f"round {round} of {settings.rounds}")
             first = (round - 1) % max(len(admitted), 1)
             for case in cases:
                 for one in admitted[first:] + admitted[:first]:
                     if not store.has(case.cell(one.name), round):
-                        runner.measure(one, case, round)
+                        runner.measure(one, limits[one.name], case, round)
 
 
 @dataclass(frozen=True)
@@ -62,57 +64,49 @@ class Runner:
     settings: Settings
     store: Store
     hierarchy: machine.Hierarchy
+    cases: list[Case]
 
-    def trial(self, one: Contender) -> Row:
-        """The limit of a contender, its own memory if that was measured, and whether it runs."""
-        return self.store.rows(trial_cell(one.name))[0]
-
-    def try_all(self, contenders: list[Contender], sets: list[Set], cases: list[Case]) -> None:
-        """Tries those that were not tried, and compares the answers to sets that were not compared."""
-        tried = [one for one in contenders if self.store.has(trial_cell(one.name), 1)]
-        names = [one.name for one in contenders if one not in tried or self.trial(one)["admitted"]]
-        if len(tried) == len(contenders) and not check.unchecked(self.store, sets, names):
-            return
-        samples = {}
+    def try_all(self, contenders: list[Contender]) -> dict[str, int]:
+        """Stores and returns the limits of those that run in them, and compares their answers."""
+        samples, limits = {}, {}
+        sets = list(dict.fromkeys(case.set for case in self.cases))
         for one in contenders:
             say(f"trying {one.name}")
-            row = self._limits(one, sets, cases)
+            row = self._limits(one)
             try:
                 with self._running(one, row["limit"], "COUNT") as (server, _):
                     samples[one.name] = check.sample(sets, server)
+                limits[one.name] = int(row["limit"])
             except CellFailed as error:
                 if one.kind == "tierdex":
                     raise
                 row["note"] = f"{one.name} does not run in {row['limit']} bytes: {error}"
-            row["admitted"] = one.name in samples
             if row["note"]:
                 say(row["note"])
-            self.store.add(trial_cell(one.name), 1, 0.0, [row], None)
+            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"admitted": one.name in limits}], None)
         check.compare(self.store, sets, samples)
+        return limits
 
-    def _limits(self, one: Contender, sets: list[Set], cases: list[Case]) -> Row:
-        limit = self.settings.limit
-        assert limit
-        row: Row = {"limit": limit, "own": None, "note": None, "read_ahead_kb": None}
+    def _limits(self, one: Contender) -> Row:
+        """The limit of a contender. It does not change once it is stored."""
+        if rows := self.store.rows(trial_cell(one.name)):
+            return rows[0]
+        limit, beyond = self.settings.limit, self.settings.beyond_own
+        row: Row = {"limit": limit, "note": None, "read_ahead_kb": None}
         with suppress(Failed):
             row["read_ahead_kb"] = machine.number_of(machine.read_ahead_file(self.settings.work))
         # A Java virtual machine without enough memory is not killed at once; it pages its code in and out for minutes.
-        if self.settings.beyond_own or one.kind == "lucene":
-            own = self._own(one, sets, cases)
-            if self.settings.beyond_own or own >= limit:
-                row["own"] = own
-                row["limit"] = own + (self.settings.spare if one.kind == "tierdex" else limit)
-            if row["own"] and not self.settings.beyond_own:
-                row["note"] = f"{one.name} needs {own} bytes without its index, so its limit is {row['limit']}"
+        own = self._own(one) if beyond or one.kind == "lucene" else 0
+        if beyond or own >= limit:
+            row["limit"] = own + (self.settings.tierdex_spare if one.kind == "tierdex" else limit)
+            row["note"] = f"{one.name} needs {own} bytes without its index; its limit is {row['limit']}"
         return row
 
-    def _own(self, one: Contender, sets: list[Set], cases: list[Case]) -> int:
+    def _own(self, one: Contender) -> int:
         """Memory of the process without page cache after all queries; of tierdex with its postings cache."""
         with self._running(one, AMPLE_BYTES, "TOP_COUNT") as (server, group):
-            check.sample(sets, server)
-            for case in cases:
-                for _ in range(self.settings.warm_count):
-                    server.batch(case.file)
+            for case in self.cases * self.settings.warm:
+                server.batch(case.file)
             own = group.own_memory()
         if own is None:
             raise Failed(f"{group.path} does not say how much memory is used")
@@ -135,12 +129,12 @@ class Runner:
                     raise CellFailed("killed: out of memory") from error
                 raise
 
-    def measure(self, one: Contender, case: Case, round: int) -> None:
+    def measure(self, one: Contender, limit: int, case: Case, round: int) -> None:
         """Stores a batch, or why a peer failed."""
         began = time.monotonic()
         rows, failed = None, None
         try:
-            with self._running(one, self.trial(one)["limit"], case.command) as (server, group):
+            with self._running(one, limit, case.command) as (server, group):
                 rows = [self._batch(one, case, server, group)]
         except CellFailed as error:
             if one.kind == "tierdex":
@@ -150,9 +144,8 @@ class Runner:
         self.store.add(case.cell(one.name), round, time.monotonic() - began, rows, failed)
 
     def _batch(self, one: Contender, case: Case, server: Server, group: machine.Group) -> Row:
-        if one.kind == "lucene":
-            for _ in range(self.settings.warm_count):
-                server.batch(case.file)
+        for _ in range(self.settings.warm if one.kind == "lucene" else 0):
+            server.batch(case.file)
         group.reclaim()
         machine.drop_pages(one.directory(self.settings))
         before = server.bytes_fetched()

@@ -1,6 +1,6 @@
 """The query sets: their names, groups and patterns.
 
-A pattern is a query with placeholders:
+A pattern is a query with placeholders; the words of a query differ.
 
 | placeholder | a word |
 |---|---|
@@ -9,8 +9,6 @@ A pattern is a query with placeholders:
 | `m` | such a term as `M` in at least 200 documents |
 | `x` | `h` or `m` with equal odds; before `~1` or `~2` one of at least four or six letters |
 | `p` | the first three to five characters of such a term, at least one less than it has |
-
-The words of a query differ.
 """
 
 from __future__ import annotations
@@ -18,17 +16,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROUPS = ("flat", "mixed", "phrases", "shapes")
-# Flat sets that are compared unless flags name others.
-COMPARED = (
-    "single-h", "single-m", "and-hh", "and-mm", "and-3-5", "or-hh", "or-mm", "or-3-5", "game-and", "game-or",
-    "questions-or",
-)  # fmt: skip
 LIMITED = ("single-h", "and-hh")
+# Flat sets that are compared unless flags name others.
+COMPARED = (*LIMITED, "single-m", "and-mm", "and-3-5", "or-hh", "or-mm", "or-3-5", "game-and", "game-or", "questions-or")
+FILES = {
+    "game": "search-benchmark-game.jsonl",
+    "questions": "msmarco-passage.dev-subset.tsv",
+    "terabyte": "terabyte05.efficiency.tsv",
+}
+# Names and patterns.
+MIXED = """
+must-m-filter-h: +m #h, must-h-filter-h: +h #h, must-m-not-h: +m -h, must-h-not-h: +h -h, must-m-should-h: +m h,
+must-h-should-h: +h h, should-hh-filter-h: h h #h, should-hh-not-h: h h -h
+"""
+SHAPES = """
+nested-1: +(x x) +(x x), nested-2: +x +(x x), nested-3: (+x +x) x, nested-4: (x x x) -(x x),
+nested-5: +(x (+x +x)) +(x x) -x, nested-6: ((+x +x) (+x +x)) -x, nested-7: +(x x x) #(x x) x, nested-8: (x x) (+x #x),
+nested-9: +x -(x x), nested-10: +(x x) x, minimum-2-of-3: (x x x)~2, minimum-2-of-4: (x x x x)~2,
+minimum-3-of-5: (x x x x x)~3, minimum-filter: #x +(x x x x)~2, minimum-not: +(x x x x)~2 -x,
+prefix-alone: p*, prefix-m: +m #p*, prefix-h: +h #p*, prefix-should: m p*, prefix-two: +p* +p*, prefix-or: +m +(p* p*),
+prefix-not: +h -p*, fuzzy-1: x~1, fuzzy-2: x~2, fuzzy-and: +x~1 +h, fuzzy-or: x~1 m
+"""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the queries of a set are made: by one of `pattern`, `classes`, `source` and `words`."""
+    """How the queries of a set are made: by one of `pattern`, `classes`, `file` and `words`."""
 
     name: str
     group: str
@@ -36,8 +49,8 @@ class Recipe:
     # Three to five terms, the placeholder of each one of these two with equal odds.
     classes: str = ""
     # File of real queries.
-    source: str = ""
-    # Sign of each term, where there is no pattern.
+    file: str = ""
+    # Sign of each term of real queries and of three to five terms.
     sign: str = ""
     # Words of a phrase; with a slop they are in another order or with a gap.
     words: int = 0
@@ -45,7 +58,7 @@ class Recipe:
 
     @property
     def is_compared(self) -> bool:
-        """Whether the set is measured and part of the means where its group is."""
+        """Whether the set is measured, and part of the means, where its group is."""
         return self.group != "flat" or self.name in COMPARED
 
     @property
@@ -62,65 +75,25 @@ class Recipe:
 
 def flat() -> list[Recipe]:
     recipes = [Recipe(f"single-{letter.lower()}", "flat", letter) for letter in "hMl"]
-    signs = (("and", "+"), ("or", ""))
-    for name, sign in signs:
-        for letter in "hMl":
-            recipes.append(Recipe(f"{name}-{letter.lower() * 2}", "flat", f"{sign}{letter} {sign}{letter}"))
-        for tail, classes in (("", "hM"), ("-h", "hh")):
-            recipes.append(Recipe(f"{name}-3-5{tail}", "flat", classes=classes, sign=sign))
-    for source, file in SOURCES.items():
-        recipes += [Recipe(f"{source}-{name}", "flat", source=file, sign=sign) for name, sign in signs]
+    signs = {"and": "+", "or": ""}
+    for name, sign in signs.items():
+        pairs = {letter.lower() * 2: f"{sign}{letter} {sign}{letter}" for letter in "hMl"}
+        recipes += [Recipe(f"{name}-{letters}", "flat", pattern) for letters, pattern in pairs.items()]
+        recipes += [Recipe(f"{name}-3-5{tail}", "flat", classes=two, sign=sign) for tail, two in (("", "hM"), ("-h", "hh"))]
+    for source, file in FILES.items():
+        recipes += [Recipe(f"{source}-{name}", "flat", file=file, sign=sign) for name, sign in signs.items()]
     return recipes
 
 
-SOURCES = {
-    "game": "search-benchmark-game.jsonl",
-    "questions": "msmarco-passage.dev-subset.tsv",
-    "terabyte": "terabyte05.efficiency.tsv",
-}
-MIXED = {
-    "must-m-filter-h": "+m #h",
-    "must-h-filter-h": "+h #h",
-    "must-m-not-h": "+m -h",
-    "must-h-not-h": "+h -h",
-    "must-m-should-h": "+m h",
-    "must-h-should-h": "+h h",
-    "should-hh-filter-h": "h h #h",
-    "should-hh-not-h": "h h -h",
-}
-SHAPES = {
-    "nested-1": "+(x x) +(x x)",
-    "nested-2": "+x +(x x)",
-    "nested-3": "(+x +x) x",
-    "nested-4": "(x x x) -(x x)",
-    "nested-5": "+(x (+x +x)) +(x x) -x",
-    "nested-6": "((+x +x) (+x +x)) -x",
-    "nested-7": "+(x x x) #(x x) x",
-    "nested-8": "(x x) (+x #x)",
-    "nested-9": "+x -(x x)",
-    "nested-10": "+(x x) x",
-    "minimum-2-of-3": "(x x x)~2",
-    "minimum-2-of-4": "(x x x x)~2",
-    "minimum-3-of-5": "(x x x x x)~3",
-    "minimum-filter": "#x +(x x x x)~2",
-    "minimum-not": "+(x x x x)~2 -x",
-    "prefix-alone": "p*",
-    "prefix-m": "+m #p*",
-    "prefix-h": "+h #p*",
-    "prefix-should": "m p*",
-    "prefix-two": "+p* +p*",
-    "prefix-or": "+m +(p* p*)",
-    "prefix-not": "+h -p*",
-    "fuzzy-1": "x~1",
-    "fuzzy-2": "x~2",
-    "fuzzy-and": "+x~1 +h",
-    "fuzzy-or": "x~1 m",
-}
+def patterns(group: str, text: str) -> list[Recipe]:
+    pairs = (one.strip().split(": ") for one in text.split(","))
+    return [Recipe(name, group, pattern) for name, pattern in pairs]
+
 
 ALL: tuple[Recipe, ...] = (
     *flat(),
-    *(Recipe(name, "mixed", pattern) for name, pattern in MIXED.items()),
-    *(Recipe(name, "shapes", pattern) for name, pattern in SHAPES.items()),
+    *patterns("mixed", MIXED),
+    *patterns("shapes", SHAPES),
     *(Recipe(f"phrase-{words}", "phrases", words=words) for words in (2, 3, 4)),
     *(Recipe(f"slop-{words}", "shapes", words=words, slop=words + 1) for words in (2, 3)),
 )

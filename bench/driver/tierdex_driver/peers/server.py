@@ -16,24 +16,24 @@ BATCH_MEMBERS = ("n", "wall_ns", "p50_ns", "p99_ns", "sum", "unsupported")
 
 
 class Server:
-    """A child that answers lines. It ends with its input, at the end of the context."""
+    """A child that answers lines. It ends with its input, at the end of the context.
+
+    Raises CellFailed if the engine ends or answers with an error.
+    """
 
     def __init__(self, name: str, command: Sequence[str], directory: Path):
-        """Starts the engine, with a log file in a directory, and waits for its first line, `READY`.
-
-        Raises CellFailed if the engine ends or fails.
-        """
+        """Starts the engine, with a log file in a directory, and waits for its first line, `READY`."""
         self.name = name
         self.log = directory / f"{name.replace(' ', '-')}.log"
         pipe = subprocess.PIPE
         try:
             with self.log.open("wb") as log:
-                self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log)
+                self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, encoding="utf-8")
         except OSError as error:
             raise CellFailed(f"cannot start {name}: {error.strerror}") from error
         try:
-            if (said := self._answer()) != "READY":
-                raise CellFailed(f"{name} printed `{said}` in place of READY")
+            if (line := self._answer()) != "READY":
+                raise CellFailed(f"{name} printed `{line}` in place of READY")
         except BaseException:
             self.__exit__()
             raise
@@ -51,12 +51,10 @@ class Server:
     def ask(self, line: str) -> str:
         """The answer to a line."""
         assert self.process.stdin
-        try:
-            self.process.stdin.write(line.encode() + b"\n")
+        # If it has ended, its log says why.
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
-            # It has ended; its log says why.
-            pass
         answer = self._answer()
         if answer.startswith("ERROR "):
             raise CellFailed(f"{self.name} answers `{line}` by: {answer[6:]}")
@@ -81,4 +79,4 @@ class Server:
         if not line:
             lines = [text for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
             raise CellFailed(f"{self.name} ended; its last line: {lines[-1] if lines else 'none'}")
-        return line.decode().rstrip("\n")
+        return line.rstrip("\n")

@@ -11,6 +11,8 @@ import json
 import os
 import re
 from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,31 +65,25 @@ class Set:
 
 def make(settings: Settings, corpus: Corpus) -> list[Set]:
     """The selected sets, without those that have no queries; also written below the work directory."""
-    classes = classes_of(corpus)
+    terms = classes_of(corpus)
     sets = []
-    for recipe in settings.recipes():
-        drawn = recipe.pattern or recipe.classes
-        for percent in settings.repeat if drawn else (0,):
-            name = recipe.name + (f"-rp{percent}" if percent else "")
-            queries = queries_of(settings, corpus, classes, recipe, percent)
-            sets.append(Set(name, recipe, tuple(queries[: settings.query_count])))
-    settings.sets_dir.mkdir(parents=True, exist_ok=True)
+    for recipe in settings.recipes:
+        for percent in (0,) if recipe.file or recipe.words else settings.repeat:
+            random = Random(settings.seed)
+            if recipe.file:
+                queries = real(settings, corpus, recipe, random)
+            elif recipe.words:
+                queries = phrases(corpus, recipe, settings.count, random)
+            else:
+                queries = Drawing(terms, percent, random).queries(recipe, settings.count)
+            sets.append(Set(recipe.name + (f"-rp{percent}" if percent else ""), recipe, tuple(queries[: settings.count])))
+    (settings.data / "sets").mkdir(exist_ok=True)
     for one in sets:
         if not one.queries:
             say(f"set {one.name} is omitted: there are no such queries")
-        (settings.sets_dir / f"{one.name}.txt").write_text("".join(f"{query}\n" for query in one.queries))
+        text = "".join(f"{query}\n" for query in one.queries)
+        (settings.data / "sets" / f"{one.name}.txt").write_text(text, "utf-8")
     return [one for one in sets if one.queries]
-
-
-def queries_of(
-    settings: Settings, corpus: Corpus, classes: dict[str, list[str]], recipe: Recipe, percent: int
-) -> list[str]:
-    random = Random(settings.seed)
-    if recipe.source:
-        return real(settings, corpus, recipe, random)
-    if recipe.words:
-        return phrases(corpus, recipe, settings.query_count, random)
-    return Drawing(classes, percent, random).queries(recipe, settings.query_count)
 
 
 def classes_of(corpus: Corpus) -> dict[str, list[str]]:
@@ -113,20 +109,16 @@ class Drawing:
     """The queues from which queries are drawn."""
 
     def __init__(self, classes: dict[str, list[str]], percent: int, random: Random):
-        self.classes = classes
-        self.percent = percent
-        self.random = random
+        self.classes, self.percent, self.random = classes, percent, random
         self.waiting: dict[str, list[str]] = {letter: [] for letter in classes}
         self.repeats: dict[str, deque[str]] = {letter: deque(maxlen=REPEATS_MAX) for letter in classes}
 
     def queries(self, recipe: Recipe, count: int) -> list[str]:
         """The queries of a recipe, fewer if there are not enough terms."""
         found: list[str] = []
-        try:
+        with suppress(NoTerms):
             while len(found) < count:
                 found.append(self.fill(recipe.pattern) if recipe.pattern else self.several(recipe))
-        except NoTerms:
-            pass
         return found
 
     def several(self, recipe: Recipe) -> str:
@@ -139,16 +131,13 @@ class Drawing:
         """The pattern with a word in place of each placeholder."""
         query, words = "", list[str]()
         for at, letter in enumerate(pattern):
-            if letter not in "hMmlxp":
-                query += letter
-                continue
             if letter in self.classes:
                 self.add(letter, words)
-            else:
+            elif letter in "xp":
                 common = "hm"[self.random.below(2)]
                 chars = PREFIX_CHARS[self.random.below(len(PREFIX_CHARS))] if letter == "p" else 0
                 self.add(common, words, chars, LETTERS_MIN.get(pattern[at + 1 : at + 3], 0))
-            query += words[-1]
+            query += letter if letter not in "hMmlxp" else words[-1]
         return query
 
     def add(self, letter: str, words: list[str], chars: int = 0, letters: int = 0) -> None:
@@ -157,9 +146,7 @@ class Drawing:
             term = self.next(letter)
             if chars:
                 term = term[: min(chars, len(term) - 1)]
-                suits = len(term) >= PREFIX_CHARS[0]
-            else:
-                suits = not letters or (len(term) >= letters and term.isalpha())
+            suits = len(term) >= PREFIX_CHARS[0] if chars else not letters or (len(term) >= letters and term.isalpha())
             if suits and term not in words:
                 words.append(term)
                 return
@@ -185,14 +172,15 @@ def join(words: list[str], sign: str) -> str:
 def phrases(corpus: Corpus, recipe: Recipe, count: int, random: Random) -> list[str]:
     """Distinct phrases, fewer if the text has no more."""
     found: dict[str, None] = {}
+    slop = f"~{recipe.slop}" if recipe.slop else ""
     with corpus.path.open("rb") as file:
         for _ in range(count * TRIES_MAX):
             if len(found) == count:
                 break
             window = os.pread(file.fileno(), WINDOW_BYTES, random.bits() % max(corpus.bytes, 1))
-            words = loose(window, recipe.words, random) if recipe.slop else adjacent(window, recipe.words)
+            words = loose(window, recipe.words, random) if slop else adjacent(window, recipe.words)
             if words:
-                found[f'"{" ".join(words)}"' + (f"~{recipe.slop}" if recipe.slop else "")] = None
+                found[f'"{" ".join(words)}"{slop}'] = None
     return list(found)
 
 
@@ -203,8 +191,7 @@ def adjacent(window: bytes, count: int) -> list[str] | None:
 
 
 def loose(window: bytes, count: int, random: Random) -> list[str] | None:
-    """Different words that are near each other, but not adjacent in this order: with equal odds in another order, or
-    with a word left out between them."""
+    """Different words that are near each other: with equal odds in another order, or with one between them left out."""
     leaves_out = random.below(2) == 0
     words = adjacent(window, count + leaves_out)
     if not words:
@@ -222,13 +209,11 @@ def loose(window: bytes, count: int, random: Random) -> list[str] | None:
 def real(settings: Settings, corpus: Corpus, recipe: Recipe, random: Random) -> list[str]:
     """Queries of a file: terms that no document has are removed from disjunctions. Conjunctions with such a term, and
     queries with fewer than two terms, are omitted."""
-    path = settings.queries / recipe.source if settings.queries else None
-    if not path or not path.is_file():
-        if path:
-            say(f"{recipe.source} is not in the directory of queries")
-        return []
-    found = []
-    for text in texts(path, recipe):
+    found: list[str] = []
+    path = settings.queries / recipe.file if settings.queries else None
+    if path and not path.is_file():
+        say(f"{recipe.file} is not in the directory of queries")
+    for text in texts(path, recipe) if path and path.is_file() else ():
         words = list(dict.fromkeys(tokens(text)))
         known = [word for word in words if word in corpus.terms]
         if len(known) >= 2 and not (recipe.sign and len(known) < len(words)):
@@ -237,19 +222,15 @@ def real(settings: Settings, corpus: Corpus, recipe: Recipe, random: Random) -> 
     return found
 
 
-def texts(path: Path, recipe: Recipe) -> list[str]:
+def texts(path: Path, recipe: Recipe) -> Iterator[str]:
     """The queries of a file; of one with tags those that are conjunctions or disjunctions."""
-    found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
         try:
-            if path.suffix == ".jsonl":
+            if line and path.suffix == ".tsv":
+                yield line.split("\t", 1)[1]
+            elif line:
                 value = json.loads(line)
                 if ("intersection" if recipe.sign else "union") in value["tags"]:
-                    found.append(str(value["query"]))
-            else:
-                found.append(line.split("\t", 1)[1])
+                    yield str(value["query"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise Failed(f"{path}:{number}: is no query") from error
-    return found

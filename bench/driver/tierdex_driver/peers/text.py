@@ -1,8 +1,8 @@
 """The text as every engine gets it: tokens separated by spaces, one document a line.
 
 Tokens are the runs of letters and digits of title and text, in lower case. Tokens of more than 200 bytes and documents
-without tokens are omitted, because engines treat them differently. Further copies consist of halves of two documents: of n
-documents, number i of copy c is the first half of document i and the second half of document (7,919 i + 104,729 c) mod n.
+without tokens are omitted, because engines treat them differently. Of n documents, number i of a further copy c is the
+first half of document i and the second half of document (7,919 i + 104,729 c) mod n.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import subprocess
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import IO
 
 import click
 
@@ -29,11 +27,8 @@ from tierdex_driver.peers.settings import Settings
 TOKEN_BYTES_MAX = 200
 # Primes, so that each copy combines different halves.
 DOCUMENT_STEP, COPY_STEP = 7919, 104_729
-ZSTD = bytes.fromhex("28b52ffd")
 BLOCK_BYTES = 1 << 24
 SPACES = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
-# Canonical classes of vowel signs and the like; the others are accents.
-VOWEL_CLASSES = {0, *range(10, 200)}
 
 
 @dataclass(frozen=True)
@@ -62,8 +57,12 @@ def prepare(settings: Settings) -> Corpus:
     same = identity(settings.input)
     make(settings.work, same, lambda: documents(settings.input))
     if settings.copies > 1:
-        make(settings.data_dir, same, lambda: copies(settings.work / "tokens.txt", settings.copies))
-    return load(settings.data_dir)
+        make(settings.data, same, lambda: copies(settings.work / "tokens.txt", settings.copies))
+    path = settings.data / "tokens.txt"
+    with path.open("rb") as file:
+        count = sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK_BYTES), b""))
+    lines = (line.split("\t") for line in (settings.data / "terms.tsv").read_text("utf-8").split("\n")[:-1])
+    return Corpus(path, path.stat().st_size, count, {term: int(number) for term, number in lines})
 
 
 def make(directory: Path, same: str, lines: Callable[[], Iterable[str]]) -> None:
@@ -83,56 +82,40 @@ def make(directory: Path, same: str, lines: Callable[[], Iterable[str]]) -> None
             file.write(line + "\n")
     part.replace(directory / "tokens.txt")
     terms = "".join(f"{term}\t{count}\n" for term, count in sorted(counts.items()))
-    (directory / "terms.tsv").write_text(terms, encoding="utf-8", newline="\n")
+    (directory / "terms.tsv").write_text(terms, "utf-8", newline="\n")
     mark.write_text(same)
 
 
-def load(directory: Path) -> Corpus:
-    path = directory / "tokens.txt"
-    count = 0
-    with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            count += block.count(b"\n")
-    lines = (line.split("\t") for line in (directory / "terms.tsv").read_text(encoding="utf-8").split("\n")[:-1])
-    return Corpus(path, path.stat().st_size, count, {term: int(number) for term, number in lines})
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked by the program `zstd` if it is compressed."""
-    with path.open("rb") as file:
-        if file.read(4) != ZSTD:
-            file.seek(0)
-            yield file
-            return
-    command = ["zstd", "-dcq", "--long=31", str(path)]
-    try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    except OSError as error:
-        raise Failed(f"cannot unpack {path}: {error.strerror}; install zstd") from error
-    assert process.stdout
-    with process.stdout:
-        yield process.stdout
-    if process.wait():
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file, unpacked by the program `zstd` if its name ends in .zst."""
+    if path.suffix != ".zst":
+        with path.open("rb") as file:
+            yield from file
+        return
+    if not shutil.which("zstd"):
+        raise Failed(f"cannot unpack {path}; install zstd")
+    with subprocess.Popen(["zstd", "-dcq", "--long=31", path], stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        yield from process.stdout
+    if process.returncode:
         raise Failed(f"zstd cannot unpack {path}")
 
 
 def documents(path: Path) -> Iterator[str]:
     """The lines of tokens of a file of JSON lines."""
-    with opened(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line)
-            except ValueError as error:
-                raise Failed(f"{path}:{number}: {error}") from error
-            members = [value.get(name) for name in ("title", "text")] if isinstance(value, dict) else []
-            texts = [text for text in members if isinstance(text, str)]
-            if not texts:
-                raise Failed(f"{path}:{number}: has neither a title nor a text")
-            if found := [token for text in texts for token in tokens(text)]:
-                yield " ".join(found)
+    for number, line in enumerate(lines_of(path), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise Failed(f"{path}:{number}: {error}") from error
+        members = [value.get(name) for name in ("title", "text")] if isinstance(value, dict) else []
+        texts = [text for text in members if isinstance(text, str)]
+        if not texts:
+            raise Failed(f"{path}:{number}: has neither a title nor a text")
+        if found := [token for text in texts for token in tokens(text)]:
+            yield " ".join(found)
 
 
 def tokens(text: str) -> list[str]:
@@ -144,23 +127,21 @@ def tokens(text: str) -> list[str]:
 
 @cache
 def word() -> re.Pattern[str]:
-    """Letters and digits, and the signs that belong to the letters of some scripts."""
-    marks = (chr(code) for code in range(0x300, 0xFE00))
-    signs = [mark for mark in marks if unicodedata.category(mark) in ("Mn", "Mc")]
-    vowels = "".join(sign for sign in signs if unicodedata.combining(sign) in VOWEL_CLASSES)
+    """Letters and digits, and the vowel signs of some scripts, which have other combining classes than accents."""
+    marks = (chr(code) for code in range(0x300, 0xFE00) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+    vowels = "".join(mark for mark in marks if unicodedata.combining(mark) in {0, *range(10, 200)})
     return re.compile(rf"(?:[^\W_]|[{vowels}])+")
 
 
 def copies(path: Path, count: int) -> Iterator[str]:
     """The lines of a file, and of its further copies."""
     firsts, seconds = [], []
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            words = line.rstrip("\n").split(" ")
-            half = (len(words) + 1) // 2
-            firsts.append(" ".join(words[:half]))
-            # With the space before it, unless the document has one token.
-            seconds.append("".join(f" {token}" for token in words[half:]))
+    for line in path.read_text("utf-8").split("\n")[:-1]:
+        words = line.split(" ")
+        half = (len(words) + 1) // 2
+        firsts.append(" ".join(words[:half]))
+        # With the space before it, unless the document has one token.
+        seconds.append("".join(f" {token}" for token in words[half:]))
     for copy in range(count):
         say(f"copy {copy + 1} of {count}")
         for number, first in enumerate(firsts):
@@ -172,10 +153,9 @@ def parts(corpus: Corpus, count: int, directory: Path) -> list[Path]:
     """Writes files of equally many documents each; the last may have fewer."""
     each = -(-corpus.documents // count)
     directory.mkdir(exist_ok=True)
-    paths = []
+    paths = [directory / f"{number}.txt" for number in range(-(-corpus.documents // each))]
     with corpus.path.open("rb") as lines:
-        for number in range(-(-corpus.documents // each)):
-            paths.append(directory / f"{number}.txt")
-            with paths[-1].open("wb") as file:
+        for path in paths:
+            with path.open("wb") as file:
                 file.writelines(islice(lines, each))
     return paths
