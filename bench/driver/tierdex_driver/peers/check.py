@@ -6,8 +6,7 @@ and break ties differently. Scores are compared by rank, up to a constant factor
 
 from __future__ import annotations
 
-import statistics
-from dataclasses import dataclass
+from statistics import fmean, median
 
 from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed
@@ -21,15 +20,8 @@ SAMPLE = 100
 SHARE = 95
 UNSUPPORTED = "UNSUPPORTED"
 
-
-@dataclass(frozen=True)
-class Answer:
-    """The number of matches, and documents and scores of the ten best hits; None where the engine has no answer."""
-
-    count: int | None
-    hits: list[tuple[int, float]] | None
-
-
+# The number of matches, and documents and scores of the ten best hits; None where the engine has no answer.
+Answer = tuple[int | None, dict[int, float] | None]
 # The answers of an engine, by set and query.
 Sample = dict[str, dict[str, Answer]]
 
@@ -47,9 +39,9 @@ def ask(server: Server, query: str, one: Set) -> Answer:
     count = server.ask(f"COUNT\t{query}") if one.recipe.is_counted else UNSUPPORTED
     hits = server.ask(f"DOCS_10\t{query}")
     try:
-        pairs = None if hits == UNSUPPORTED else [hit.split(":") for hit in hits.split()]
-        found = None if pairs is None else [(int(document), float(score)) for document, score in pairs]
-        return Answer(None if count == UNSUPPORTED else int(count), found)
+        pairs = [hit.split(":") for hit in hits.split()] if hits != UNSUPPORTED else None
+        found = None if pairs is None else {int(document): float(score) for document, score in pairs}
+        return None if count == UNSUPPORTED else int(count), found
     except ValueError as error:
         raise CellFailed(f"{server.name} answers `{query}` by `{count}` and `{hits}`") from error
 
@@ -66,28 +58,25 @@ def compare(store: Store, sets: list[Set], samples: dict[str, Sample]) -> None:
 
 
 def difference(expected: dict[str, Answer], found: dict[str, Answer]) -> Row:
-    pairs = [(query, one, found[query]) for query, one in expected.items()]
-    counts = [(query, one.count, other.count) for query, one, other in pairs if None not in (one.count, other.count)]
-    wrong = [f"`{query}` {other}, not {one}" for query, one, other in counts if one != other]
-    hits = [(one.hits, other.hits) for _, one, other in pairs if one.hits is not None and other.hits is not None]
-    ranks = [(a, b) for one, other in hits for (_, a), (_, b) in zip(one, other, strict=False) if a > 0]
-    overlaps = [overlap({document for document, _ in one}, {document for document, _ in other}) for one, other in hits]
+    counts = [(query, count, found[query][0]) for query, (count, _) in expected.items()]
+    counts = [(query, a, b) for query, a, b in counts if a is not None and b is not None]
+    wrong = [f"`{query}` {b}, not {a}" for query, a, b in counts if a != b]
+    pairs = [(hits, found[query][1]) for query, (_, hits) in expected.items()]
+    hits = [(a, b) for a, b in pairs if a is not None and b is not None]
+    # No hits at all are equal hits.
+    overlaps = [len(a.keys() & b.keys()) / max(len(a), len(b)) if a or b else 1.0 for a, b in hits]
+    quotients = [b / a for one, other in hits for a, b in zip(one.values(), other.values(), strict=False) if a > 0]
     return {
         "counted": len(counts),
         "differ": len(wrong),
         "first": wrong[0] if wrong else None,
-        "overlap": statistics.fmean(overlaps) if overlaps else None,
-        "scores": spread([b / a for a, b in ranks]),
+        "overlap": fmean(overlaps) if overlaps else None,
+        "scores": spread(quotients) if quotients else None,
     }
 
 
-def overlap(one: set[int], other: set[int]) -> float:
-    """The share of common documents, 1 if there are none."""
-    return len(one & other) / max(len(one), len(other)) if one or other else 1.0
-
-
-def spread(values: list[float]) -> float | None:
+def spread(values: list[float]) -> float:
     """How far 95% of the values are from their median, as a share of it."""
-    middle = statistics.median(values) if values else 0.0
+    middle = median(values)
     off = sorted(abs(value / middle - 1) for value in values)
-    return off[min(len(off) * SHARE // 100, len(off) - 1)] if off else None
+    return off[min(len(off) * SHARE // 100, len(off) - 1)]

@@ -7,15 +7,17 @@ A pattern is a query with placeholders; the words of a query differ.
 | `h` | a term in more than 1% of the documents |
 | `M`, `l` | a term in 0.001% to 1% of the documents; in fewer, at least two |
 | `m` | such a term as `M` in at least 200 documents |
+| `hM`, `hh` | three to five terms, the placeholder of each one of the two with equal odds |
 | `x` | `h` or `m` with equal odds; before `~1` or `~2` one of at least four or six letters |
 | `p` | the first three to five characters of such a term, at least one less than it has |
+| `"2"`, `"2"~3` | so many words of the text: adjacent, or in another order or with a gap |
+| `game` | a real query: the name of its file is in `FILES` |
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-GROUPS = ("flat", "mixed", "phrases", "shapes")
 LIMITED = ("single-h", "and-hh")
 # Flat sets that are compared unless flags name others.
 COMPARED = (*LIMITED, "single-m", "and-mm", "and-3-5", "or-hh", "or-mm", "or-3-5", "game-and", "game-or", "questions-or")
@@ -24,37 +26,50 @@ FILES = {
     "questions": "msmarco-passage.dev-subset.tsv",
     "terabyte": "terabyte05.efficiency.tsv",
 }
-# Names and patterns.
-MIXED = """
-must-m-filter-h: +m #h, must-h-filter-h: +h #h, must-m-not-h: +m -h, must-h-not-h: +h -h, must-m-should-h: +m h,
-must-h-should-h: +h h, should-hh-filter-h: h h #h, should-hh-not-h: h h -h
-"""
-SHAPES = """
-nested-1: +(x x) +(x x), nested-2: +x +(x x), nested-3: (+x +x) x, nested-4: (x x x) -(x x),
-nested-5: +(x (+x +x)) +(x x) -x, nested-6: ((+x +x) (+x +x)) -x, nested-7: +(x x x) #(x x) x, nested-8: (x x) (+x #x),
-nested-9: +x -(x x), nested-10: +(x x) x, minimum-2-of-3: (x x x)~2, minimum-2-of-4: (x x x x)~2,
-minimum-3-of-5: (x x x x x)~3, minimum-filter: #x +(x x x x)~2, minimum-not: +(x x x x)~2 -x,
-prefix-alone: p*, prefix-m: +m #p*, prefix-h: +h #p*, prefix-should: m p*, prefix-two: +p* +p*, prefix-or: +m +(p* p*),
-prefix-not: +h -p*, fuzzy-1: x~1, fuzzy-2: x~2, fuzzy-and: +x~1 +h, fuzzy-or: x~1 m
-"""
+GROUPS = {
+    "flat": """
+        single-h: h, single-m: M, single-l: l, and-hh: +h +h, and-mm: +M +M, and-ll: +l +l, and-3-5: +hM, and-3-5-h: +hh,
+        or-hh: h h, or-mm: M M, or-ll: l l, or-3-5: hM, or-3-5-h: hh, game-and: +game, game-or: game,
+        questions-and: +questions, questions-or: questions, terabyte-and: +terabyte, terabyte-or: terabyte
+    """,
+    "mixed": """
+        must-m-filter-h: +m #h, must-h-filter-h: +h #h, must-m-not-h: +m -h, must-h-not-h: +h -h, must-m-should-h: +m h,
+        must-h-should-h: +h h, should-hh-filter-h: h h #h, should-hh-not-h: h h -h
+    """,
+    "phrases": 'phrase-2: "2", phrase-3: "3", phrase-4: "4"',
+    "shapes": """
+        nested-1: +(x x) +(x x), nested-2: +x +(x x), nested-3: (+x +x) x, nested-4: (x x x) -(x x),
+        nested-5: +(x (+x +x)) +(x x) -x, nested-6: ((+x +x) (+x +x)) -x, nested-7: +(x x x) #(x x) x,
+        nested-8: (x x) (+x #x), nested-9: +x -(x x), nested-10: +(x x) x, minimum-2-of-3: (x x x)~2,
+        minimum-2-of-4: (x x x x)~2, minimum-3-of-5: (x x x x x)~3, minimum-filter: #x +(x x x x)~2,
+        minimum-not: +(x x x x)~2 -x, prefix-alone: p*, prefix-m: +m #p*, prefix-h: +h #p*, prefix-should: m p*,
+        prefix-two: +p* +p*, prefix-or: +m +(p* p*), prefix-not: +h -p*, fuzzy-1: x~1, fuzzy-2: x~2, fuzzy-and: +x~1 +h,
+        fuzzy-or: x~1 m, slop-2: "2"~3, slop-3: "3"~4
+    """,
+}
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the queries of a set are made: by one of `pattern`, `classes`, `file` and `words`."""
+    """How the queries of a set are made."""
 
     name: str
     group: str
-    pattern: str = ""
-    # Three to five terms, the placeholder of each one of these two with equal odds.
-    classes: str = ""
-    # File of real queries.
-    file: str = ""
-    # Sign of each term of real queries and of three to five terms.
-    sign: str = ""
-    # Words of a phrase; with a slop they are in another order or with a gap.
-    words: int = 0
-    slop: int = 0
+    pattern: str
+
+    @property
+    def sign(self) -> str:
+        """The sign of all terms, where they have the same."""
+        return "+" if self.pattern.startswith("+") else ""
+
+    @property
+    def file(self) -> str | None:
+        """The file of real queries."""
+        return FILES.get(self.pattern.lstrip("+"))
+
+    @property
+    def has_positions(self) -> bool:
+        return self.pattern.startswith('"')
 
     @property
     def is_compared(self) -> bool:
@@ -73,27 +88,5 @@ class Recipe:
         return self.group != "phrases" or command != "TOP_1024"
 
 
-def flat() -> list[Recipe]:
-    recipes = [Recipe(f"single-{letter.lower()}", "flat", letter) for letter in "hMl"]
-    signs = {"and": "+", "or": ""}
-    for name, sign in signs.items():
-        pairs = {letter.lower() * 2: f"{sign}{letter} {sign}{letter}" for letter in "hMl"}
-        recipes += [Recipe(f"{name}-{letters}", "flat", pattern) for letters, pattern in pairs.items()]
-        recipes += [Recipe(f"{name}-3-5{tail}", "flat", classes=two, sign=sign) for tail, two in (("", "hM"), ("-h", "hh"))]
-    for source, file in FILES.items():
-        recipes += [Recipe(f"{source}-{name}", "flat", file=file, sign=sign) for name, sign in signs.items()]
-    return recipes
-
-
-def patterns(group: str, text: str) -> list[Recipe]:
-    pairs = (one.strip().split(": ") for one in text.split(","))
-    return [Recipe(name, group, pattern) for name, pattern in pairs]
-
-
-ALL: tuple[Recipe, ...] = (
-    *flat(),
-    *patterns("mixed", MIXED),
-    *patterns("shapes", SHAPES),
-    *(Recipe(f"phrase-{words}", "phrases", words=words) for words in (2, 3, 4)),
-    *(Recipe(f"slop-{words}", "shapes", words=words, slop=words + 1) for words in (2, 3)),
-)
+PATTERNS = [(group, one.strip().split(": ")) for group, text in GROUPS.items() for one in text.split(",")]
+ALL = [Recipe(name, group, pattern) for group, (name, pattern) in PATTERNS]

@@ -51,9 +51,9 @@ class Case:
         return {name: max(row["wall_ns"], 1) for name, row in rows.items() if row["unsupported"] == 0}
 
     def is_done(self, store: Store, engines: list[str], rounds: int) -> bool:
-        passed = all(store.has(self.cell(name), FIRST) for name in engines)
-        walls = self.walls(store, engines)
-        return passed and all(store.has(self.cell(name), round) for name in walls for round in range(1, rounds + 1))
+        needed = [(name, FIRST) for name in engines]
+        needed += [(name, round) for name in self.walls(store, engines) for round in range(1, rounds + 1)]
+        return all(store.has(self.cell(name), round) for name, round in needed)
 
 
 def cases_of(settings: Settings, sets: list[Set]) -> list[Case]:

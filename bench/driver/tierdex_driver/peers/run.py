@@ -28,7 +28,7 @@ def run(settings: Settings) -> None:
     every = sets.make(settings, corpus)
     parties = []
     for positions in (False, True):
-        chosen = [one for one in every if bool(one.recipe.words) == positions]
+        chosen = [one for one in every if one.recipe.has_positions == positions]
         if chosen:
             found, reasons = engines.contenders(settings, built, positions)
             omitted += reasons

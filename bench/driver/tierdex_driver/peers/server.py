@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from subprocess import PIPE, Popen
 
 from tierdex_driver.errors import CellFailed
 from tierdex_driver.machine import number_of
@@ -22,23 +21,23 @@ class Server:
     """
 
     def __init__(self, name: str, command: Sequence[str], directory: Path):
-        """Starts the engine, with a log file in a directory, and waits for its first line, `READY`."""
+        """Starts the engine, with a log file in a directory."""
         self.name = name
         self.log = directory / f"{name.replace(' ', '-')}.log"
-        pipe = subprocess.PIPE
         try:
             with self.log.open("wb") as log:
-                self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=log, text=True, encoding="utf-8")
+                self.process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, encoding="utf-8")
         except OSError as error:
             raise CellFailed(f"cannot start {name}: {error.strerror}") from error
+
+    def __enter__(self) -> Server:
+        """Waits until the index is open."""
         try:
             if (line := self._answer()) != "READY":
-                raise CellFailed(f"{name} printed `{line}` in place of READY")
+                raise CellFailed(f"{self.name} printed `{line}` in place of READY")
         except BaseException:
             self.__exit__()
             raise
-
-    def __enter__(self) -> Server:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,7 +63,7 @@ class Server:
         """Runs the lines of a file: their number, times in nanoseconds, and the sum of their answers."""
         answer = self.ask(f"!BATCH\t{file}\t{threads}\t-")
         try:
-            found: dict[str, Any] = json.loads(answer)
+            found = json.loads(answer)
             return {name: int(found[name]) for name in BATCH_MEMBERS}
         except (ValueError, KeyError, TypeError) as error:
             raise CellFailed(f"{self.name} answers a batch by `{answer}`") from error
@@ -75,8 +74,7 @@ class Server:
 
     def _answer(self) -> str:
         assert self.process.stdout
-        line = self.process.stdout.readline()
-        if not line:
-            lines = [text for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
-            raise CellFailed(f"{self.name} ended; its last line: {lines[-1] if lines else 'none'}")
-        return line.rstrip("\n")
+        if line := self.process.stdout.readline():
+            return line.rstrip("\n")
+        lines = [text for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
+        raise CellFailed(f"{self.name} ended; its last line: {lines[-1] if lines else 'none'}")

@@ -26,6 +26,7 @@ REPEATS_MAX = 100
 DRAWS_MAX, TRIES_MAX = 1000, 1000
 # Documents of a term of the placeholder `m`, at least.
 COMMON_MIN = 200
+SEVERAL = ("hM", "hh")
 PREFIX_CHARS = (3, 4, 5)
 LETTERS_MIN = {"~1": 4, "~2": 6}
 # Bytes that are read at a place: those of six of the longest words.
@@ -68,14 +69,14 @@ def make(settings: Settings, corpus: Corpus) -> list[Set]:
     terms = classes_of(corpus)
     sets = []
     for recipe in settings.recipes:
-        for percent in (0,) if recipe.file or recipe.words else settings.repeat:
+        for percent in (0,) if recipe.file or recipe.has_positions else settings.repeat:
             random = Random(settings.seed)
             if recipe.file:
                 queries = real(settings, corpus, recipe, random)
-            elif recipe.words:
-                queries = phrases(corpus, recipe, settings.count, random)
+            elif recipe.has_positions:
+                queries = phrases(corpus, recipe.pattern, settings.count, random)
             else:
-                queries = Drawing(terms, percent, random).queries(recipe, settings.count)
+                queries = Drawing(terms, percent, random).queries(recipe.pattern, settings.count)
             sets.append(Set(recipe.name + (f"-rp{percent}" if percent else ""), recipe, tuple(queries[: settings.count])))
     (settings.data / "sets").mkdir(exist_ok=True)
     for one in sets:
@@ -113,19 +114,19 @@ class Drawing:
         self.waiting: dict[str, list[str]] = {letter: [] for letter in classes}
         self.repeats: dict[str, deque[str]] = {letter: deque(maxlen=REPEATS_MAX) for letter in classes}
 
-    def queries(self, recipe: Recipe, count: int) -> list[str]:
-        """The queries of a recipe, fewer if there are not enough terms."""
+    def queries(self, pattern: str, count: int) -> list[str]:
+        """The queries of a pattern, fewer if there are not enough terms."""
         found: list[str] = []
         with suppress(NoTerms):
             while len(found) < count:
-                found.append(self.fill(recipe.pattern) if recipe.pattern else self.several(recipe))
+                found.append(self.several(pattern) if pattern.lstrip("+") in SEVERAL else self.fill(pattern))
         return found
 
-    def several(self, recipe: Recipe) -> str:
+    def several(self, pattern: str) -> str:
         words: list[str] = []
         for _ in range(3 + self.random.below(3)):
-            self.add(recipe.classes[self.random.below(2)], words)
-        return join(words, recipe.sign)
+            self.add(pattern[-2:][self.random.below(2)], words)
+        return join(words, pattern[:-2])
 
     def fill(self, pattern: str) -> str:
         """The pattern with a word in place of each placeholder."""
@@ -169,16 +170,16 @@ def join(words: list[str], sign: str) -> str:
     return " ".join(sign + word for word in words)
 
 
-def phrases(corpus: Corpus, recipe: Recipe, count: int, random: Random) -> list[str]:
+def phrases(corpus: Corpus, pattern: str, count: int, random: Random) -> list[str]:
     """Distinct phrases, fewer if the text has no more."""
     found: dict[str, None] = {}
-    slop = f"~{recipe.slop}" if recipe.slop else ""
+    _, length, slop = pattern.split('"')
     with corpus.path.open("rb") as file:
         for _ in range(count * TRIES_MAX):
             if len(found) == count:
                 break
             window = os.pread(file.fileno(), WINDOW_BYTES, random.bits() % max(corpus.bytes, 1))
-            words = loose(window, recipe.words, random) if slop else adjacent(window, recipe.words)
+            words = loose(window, int(length), random) if slop else adjacent(window, int(length))
             if words:
                 found[f'"{" ".join(words)}"{slop}'] = None
     return list(found)
@@ -210,7 +211,7 @@ def real(settings: Settings, corpus: Corpus, recipe: Recipe, random: Random) -> 
     """Queries of a file: terms that no document has are removed from disjunctions. Conjunctions with such a term, and
     queries with fewer than two terms, are omitted."""
     found: list[str] = []
-    path = settings.queries / recipe.file if settings.queries else None
+    path = settings.queries / recipe.file if settings.queries and recipe.file else None
     if path and not path.is_file():
         say(f"{recipe.file} is not in the directory of queries")
     for text in texts(path, recipe) if path and path.is_file() else ():

@@ -47,7 +47,7 @@ class Settings(SimpleNamespace):
             if not re.fullmatch(r"COUNT|TOP_[1-9]\d*(_COUNT)?", command):
                 raise Usage(f"`{command}` is no command to measure; there are COUNT, TOP_k and TOP_k_COUNT")
         self.recipes = list(dict.fromkeys(recipe for name in self.set_names() for recipe in self.named(name)))
-        if self.limit and any(recipe.words for recipe in self.recipes):
+        if self.limit and any(recipe.has_positions for recipe in self.recipes):
             raise Usage("phrases are not measured under a limit")
 
     def set_names(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Settings(SimpleNamespace):
     def named(self, name: str) -> list[Recipe]:
         """The sets of a name or group."""
         if name == "all":
-            return [recipe for recipe in ALL if not (self.limit and recipe.words)]
+            return [recipe for recipe in ALL if not (self.limit and recipe.has_positions)]
         found = [one for one in ALL if one.name == name or (one.group == name and one.is_compared)]
         if not found:
             names = ", ".join(["all", *GROUPS, *(recipe.name for recipe in ALL)])

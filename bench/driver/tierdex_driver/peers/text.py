@@ -42,12 +42,11 @@ class Corpus:
 
 
 def say(line: str) -> None:
-    """Prints a progress message."""
     click.echo(line, err=True)
 
 
 def identity(path: Path) -> str:
-    """What distinguishes inputs: name, size and time."""
+    """Name, size and time of an input."""
     data = path.stat()
     return f"{path.name} {data.st_size} {data.st_mtime_ns}\n"
 
