@@ -32,7 +32,7 @@ def prepare(settings: Settings, corpus: Corpus, contenders: list[Contender]) -> 
     Returns the medians of CPU seconds, seconds and peak bytes, and the size in bytes, of each index.
     """
     indexes = {one.directory(settings): one for one in contenders}
-    plan = {directory: rounds(settings, one) for directory, one in indexes.items()}
+    plan = {directory: max(int(settings.index_rounds), is_old(directory, one)) for directory, one in indexes.items()}
     for round in range(max(plan.values(), default=0)):
         for directory, one in indexes.items():
             if round < plan[directory]:
@@ -49,10 +49,10 @@ def prepare(settings: Settings, corpus: Corpus, contenders: list[Contender]) -> 
     return pd.DataFrame(found, columns=["index", "kind", "tail", "bytes", *COLUMNS])
 
 
-def rounds(settings: Settings, one: Contender) -> int:
-    done = mark(one.directory(settings))
-    fresh = done.exists() and done.stat().st_mtime >= one.engine.files[0].stat().st_mtime
-    return max(int(settings.index_rounds), 0 if fresh else 1)
+def is_old(directory: Path, one: Contender) -> bool:
+    """Whether the index is missing or older than its engine."""
+    done = mark(directory)
+    return not done.exists() or done.stat().st_mtime < one.engine.files[0].stat().st_mtime
 
 
 def mark(directory: Path) -> Path:

@@ -20,6 +20,7 @@ from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
 from tierdex_driver.peers.rounds import Case, speed
 from tierdex_driver.peers.server import Server
+from tierdex_driver.peers.sets import Set
 from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import say
 from tierdex_driver.store import Row, Store
@@ -66,45 +67,51 @@ class Runner:
     hierarchy: machine.Hierarchy
     cases: list[Case]
 
+    @property
+    def sets(self) -> list[Set]:
+        return list(dict.fromkeys(case.set for case in self.cases))
+
     def try_all(self, contenders: list[Contender]) -> dict[str, int]:
         """Stores and returns the limits of those that run in them, and compares their answers."""
         samples, limits = {}, {}
-        sets = list(dict.fromkeys(case.set for case in self.cases))
         for one in contenders:
             say(f"trying {one.name}")
             row = self._limits(one)
+            limit, own = row["limit"], row["own"]
+            note = f"{one.name} needs {own} bytes without its index; its limit is {limit}" if own else None
             try:
-                with self._running(one, row["limit"], "COUNT") as (server, _):
-                    samples[one.name] = check.sample(sets, server)
-                limits[one.name] = int(row["limit"])
+                with self._running(one, limit, "COUNT") as (server, _):
+                    samples[one.name] = check.sample(self.sets, server)
+                limits[one.name] = int(limit)
             except CellFailed as error:
                 if one.kind == "tierdex":
                     raise
-                row["note"] = f"{one.name} does not run in {row['limit']} bytes: {error}"
-            if row["note"]:
-                say(row["note"])
-            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"admitted": one.name in limits}], None)
-        check.compare(self.store, sets, samples)
+                note = f"{one.name} does not run in {limit} bytes: {error}"
+            if note:
+                say(note)
+            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"note": note, "admitted": one.name in limits}], None)
+        check.compare(self.store, self.sets, samples)
         return limits
 
     def _limits(self, one: Contender) -> Row:
-        """The limit of a contender. It does not change once it is stored."""
-        if rows := self.store.rows(trial_cell(one.name)):
-            return rows[0]
+        """The limit of a contender, and its own memory if the limit is beyond that. They do not change once stored."""
+        for row in self.store.rows(trial_cell(one.name)):
+            return {name: row[name] for name in ("limit", "own", "read_ahead_kb")}
         limit, beyond = self.settings.limit, self.settings.beyond_own
-        row: Row = {"limit": limit, "note": None, "read_ahead_kb": None}
+        ahead = None
         with suppress(Failed):
-            row["read_ahead_kb"] = machine.number_of(machine.read_ahead_file(self.settings.work))
+            ahead = machine.number_of(machine.read_ahead_file(self.settings.work))
         # A Java virtual machine without enough memory is not killed at once; it pages its code in and out for minutes.
         own = self._own(one) if beyond or one.kind == "lucene" else 0
-        if beyond or own >= limit:
-            row["limit"] = own + (self.settings.tierdex_spare if one.kind == "tierdex" else limit)
-            row["note"] = f"{one.name} needs {own} bytes without its index; its limit is {row['limit']}"
-        return row
+        if not beyond and own < limit:
+            return {"limit": limit, "own": None, "read_ahead_kb": ahead}
+        more = self.settings.tierdex_spare if one.kind == "tierdex" else limit
+        return {"limit": own + more, "own": own, "read_ahead_kb": ahead}
 
     def _own(self, one: Contender) -> int:
         """Memory of the process without page cache after all queries; of tierdex with its postings cache."""
         with self._running(one, AMPLE_BYTES, "TOP_COUNT") as (server, group):
+            check.sample(self.sets, server)
             for case in self.cases * self.settings.warm:
                 server.batch(case.file)
             own = group.own_memory()

@@ -38,7 +38,7 @@ def run(settings: Settings) -> None:
         for party in parties:
             (limit.measure if settings.limit else rounds.measure)(settings, store, party.contenders, party.cases)
     finally:
-        shown = [str(table) for table in tables.every(settings, store, corpus, parties, indexes)]
+        shown = tables.every(store, corpus, parties, indexes)
         warnings = [f"- {line}" for line in omitted + tables.warnings(store, parties)]
         report = settings.out / "report.md"
         report.write_text("\n".join([*head(corpus, built), *shown, *warnings]) + "\n", "utf-8")

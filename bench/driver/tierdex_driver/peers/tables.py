@@ -18,11 +18,14 @@ from tierdex_driver.peers.engines import Contender
 from tierdex_driver.peers.recipes import GROUPS
 from tierdex_driver.peers.rounds import FIRST, Case
 from tierdex_driver.peers.sets import Set
-from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import Corpus
 from tierdex_driver.store import Row, Store
 
 OURS = "tierdex"
+# Digits and unit of the numbers of a column.
+INDEXING = {"cpu": (2, 1), "speed": (1, 1e6), "wall": (2, 1), "peak": (0, 1e6), "bytes": (1, 1e6), "ratio": (2, 1)}
+LIMITED = {"qps": (0, 1), "p50_ns": (2, 1e6), "p99_ns": (2, 1e6), "fetched": (3, 1e6)}
+LIMITED |= dict.fromkeys(["limit", "peak", "own"], (1, 1e6))
 
 
 @dataclass(frozen=True)
@@ -32,28 +35,6 @@ class Party:
     contenders: list[Contender]
     sets: list[Set]
     cases: list[Case]
-
-
-@dataclass(frozen=True)
-class Table:
-    title: str
-    about: str
-    heading: Sequence[str]
-    rows: list[list[str]]
-    # Columns of text; the others are numbers.
-    left: int = 1
-
-    def __str__(self) -> str:
-        """Markdown with padded columns, so that it can be read in a terminal as well."""
-        lines = [list(self.heading), *self.rows]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.heading))]
-        lines.insert(1, ["-" * width if at < self.left else "-" * (width - 1) + ":" for at, width in enumerate(widths)])
-        texts = []
-        for line in lines:
-            pairs = enumerate(zip(line, widths, strict=True))
-            cells = [text.ljust(width) if at < self.left else text.rjust(width) for at, (text, width) in pairs]
-            texts.append(f"| {' | '.join(cells)} |")
-        return "\n".join([f"## {self.title}", "", self.about, "", *texts, ""])
 
 
 class Comparison:
@@ -66,10 +47,9 @@ class Comparison:
         for row in self.rows:
             self.qps.setdefault(row["engine"], {})[row["round"]] = row["qps"]
         self.medians = {name: float(pd.Series(qps).median()) for name, qps in self.qps.items()}
-        # Of those whose numbers of matches are equal.
-        peers = {name: qps for name, qps in self.medians.items() if not name.startswith(OURS)}
-        equal = {name: all(row["differ"] == 0 for row in store.rows(check.cell(case.set, name))) for name in peers}
-        self.best = max((name for name in peers if equal[name]), key=lambda name: peers[name], default=None)
+        differ = {name for name in self.qps for row in store.rows(check.cell(case.set, name)) if row["differ"]}
+        peers = [name for name in self.qps if not name.startswith(OURS) and name not in differ]
+        self.best = max(peers, key=lambda name: self.medians[name], default=None)
 
     def ratios(self, to: str | None) -> list[float]:
         """The ratio of each round in which both were measured."""
@@ -77,21 +57,30 @@ class Comparison:
         return [ours[round] / others[round] for round in sorted(ours.keys() & others.keys())]
 
 
-def every(settings: Settings, store: Store, corpus: Corpus, parties: list[Party], indexes: pd.DataFrame) -> list[Table]:
+def every(store: Store, corpus: Corpus, parties: list[Party], indexes: pd.DataFrame) -> list[str]:
     """All tables that have rows."""
     found = [Comparison(store, party, case) for party in parties for case in party.cases]
+    found = [one for one in found if one.qps]
     tables = [indexing(corpus, indexes)]
-    for threads in settings.threads:
-        chosen = [one for one in found if one.case.threads == threads and one.qps]
+    for threads in dict.fromkeys(one.case.threads for one in found):
+        chosen = [one for one in found if one.case.threads == threads]
         title = f"{threads} thread{'s' if threads > 1 else ''}"
         tables += [speeds(title, chosen), *(means(title, chosen, group) for group in GROUPS)]
-    if settings.limit:
-        tables.append(under_limit(store, found))
-    tables.append(agreement(store, parties))
-    return [table for table in tables if table.rows]
+    return [table for table in [*tables, under_limit(store, found), agreement(store, parties)] if table]
 
 
-def number(value: float | None, digits: int = 0, unit: float = 1.0) -> str:
+def table(title: str, about: str, heading: Sequence[str], rows: list[list[str]], left: int = 1) -> str:
+    """Markdown with padded columns, so that it can be read in a terminal as well; the first columns are of text."""
+    widths = [max(len(row[column]) for row in [heading, *rows]) for column in range(len(heading))]
+    rules = ["-" * width if at < left else "-" * (width - 1) + ":" for at, width in enumerate(widths)]
+    lines = [f"## {title}", "", about, ""]
+    for row in [heading, rules, *rows]:
+        columns = enumerate(zip(row, widths, strict=True))
+        lines.append(f"| {' | '.join(text.ljust(n) if at < left else text.rjust(n) for at, (text, n) in columns)} |")
+    return "\n".join([*lines, ""]) if rows else ""
+
+
+def number(value: Any, digits: int = 0, unit: float = 1.0) -> str:
     return "-" if value is None or pd.isna(value) else f"{value / unit:.{digits}f}"
 
 
@@ -108,19 +97,15 @@ def names_of(found: list[Comparison]) -> list[str]:
     return list(dict.fromkeys(name for one in found for name in one.qps))
 
 
-def indexing(corpus: Corpus, indexes: pd.DataFrame) -> Table:
+def indexing(corpus: Corpus, indexes: pd.DataFrame) -> str:
     ours = indexes[indexes["kind"] == OURS].drop_duplicates("tail").set_index("tail")["cpu"]
-    rows = []
-    for row in indexes.to_dict("records"):
-        row["speed"], row["ratio"] = corpus.bytes / row["cpu"], row["cpu"] / ours.get(row["tail"], float("nan"))
-        columns = {"cpu": (2, 1), "speed": (1, 1e6), "wall": (2, 1), "peak": (0, 1e6), "bytes": (1, 1e6), "ratio": (2, 1)}
-        rows.append([str(row["index"]), *(number(row[name], *how) for name, how in columns.items())])
-    about = "Medians over rounds. The ratio is the CPU time divided by that of tierdex."
+    frame = indexes.assign(speed=corpus.bytes / indexes["cpu"], ratio=indexes["cpu"] / indexes["tail"].map(ours))
+    rows = [[str(row["index"]), *(number(row[name], *INDEXING[name]) for name in INDEXING)] for _, row in frame.iterrows()]
     heading = ["index", "CPU s", "MB/s of CPU", "clock s", "peak memory MB", "index MB", "ratio"]
-    return Table("Indexing", about, heading, rows)
+    return table("Indexing", "Medians over rounds. The ratio is the CPU time divided by that of tierdex.", heading, rows)
 
 
-def speeds(title: str, found: list[Comparison]) -> Table:
+def speeds(title: str, found: list[Comparison]) -> str:
     names = names_of(found)
     rows = []
     for one in found:
@@ -128,10 +113,10 @@ def speeds(title: str, found: list[Comparison]) -> Table:
         rows.append([one.case.set.name, one.case.command, *medians, one.best or "-", *ratio_texts([one.ratios(one.best)])])
     about = "The ratio is that of tierdex to the best peer, of those whose numbers of matches are equal."
     heading = ["set", "command", *names, "best peer", "ratio", "interval"]
-    return Table(f"Queries a second, {title}", about, heading, rows, left=2)
+    return table(f"Queries a second, {title}", about, heading, rows, left=2)
 
 
-def means(title: str, found: list[Comparison], group: str) -> Table:
+def means(title: str, found: list[Comparison], group: str) -> str:
     """Geometric means of ratios over the sets of a group, by command and over all."""
     found = [one for one in found if one.case.set.recipe.group == group and one.ratios(one.best)]
     found = [one for one in found if one.case.set.recipe.is_compared] or found
@@ -149,25 +134,35 @@ def means(title: str, found: list[Comparison], group: str) -> Table:
         rows.append(row + [ratio_texts([one.ratios(name) for one in chosen])[0] for name in others])
     heading = ["command", "best peer", "interval", "least", "where", *others]
     about = "Of tierdex to the best peer, and to each engine or variant over the sets that it answers."
-    return Table(f"Ratios, geometric means, {group}, {title}", about, heading, rows)
+    return table(f"Ratios, geometric means, {group}, {title}", about, heading, rows)
 
 
-def under_limit(store: Store, found: list[Comparison]) -> Table:
+def under_limit(store: Store, found: list[Comparison]) -> str:
+    trials = {name: store.rows(limit.trial_cell(name)) for name in names_of(found)}
     rows = []
-    frame = pd.DataFrame([row for one in found for row in one.rows])
-    columns: dict[str, Any] = dict.fromkeys(["qps", "p50_ns", "p99_ns", "fetched"], "median") | {
-        "peak": "max",
-        "own": "max",
-    }
-    names = ["set", "command", "engine"]
-    for row in [] if frame.empty else frame.groupby(names, sort=False).agg(columns).reset_index().to_dict("records"):
-        row |= {"limit": store.rows(limit.trial_cell(str(row["engine"])))[0]["limit"]}
-        numbers = {"qps": (0, 1), "p50_ns": (2, 1e6), "p99_ns": (2, 1e6), "fetched": (3, 1e6)}
-        numbers |= dict.fromkeys(["limit", "peak", "own"], (1, 1e6))
-        rows.append([*(str(row[name]) for name in names), *(number(row[name], *how) for name, how in numbers.items())])
-    heading = [*names, "queries/s", "p50 ms", "p99 ms", "MB read a query", "limit MB", "peak MB", "own MB"]
-    about = "Megabytes from the device a query; the largest peak of the group; its memory without page cache at the end."
-    return Table("Under the limit", about, heading, rows, left=3)
+    for one in found:
+        for name, frame in pd.DataFrame(one.rows).groupby("engine", sort=False):
+            if trial := trials[str(name)]:
+                values = frame[["qps", "p50_ns", "p99_ns", "fetched"]].astype(float).median()
+                row = values.to_dict() | frame[["peak", "own"]].max().to_dict() | {"limit": trial[0]["limit"]}
+                texts = [number(row[column], *LIMITED[column]) for column in LIMITED]
+                rows.append([one.case.set.name, one.case.command, str(name), *texts])
+    heading = [
+        "set",
+        "command",
+        "engine",
+        "queries/s",
+        "p50 ms",
+        "p99 ms",
+        "MB read a query",
+        "limit MB",
+        "peak MB",
+        "own MB",
+    ]
+    ahead = {str(trial[0]["read_ahead_kb"]) for trial in trials.values() if trial}
+    about = "Megabytes from the device a query; the largest peak of the group; its memory without page cache at the end. "
+    about += f"The device reads {', '.join(sorted(ahead))} kB ahead without advice."
+    return table("Under the limit", about, heading, rows, left=3)
 
 
 def checks(store: Store, parties: list[Party]) -> Iterator[Row]:
@@ -176,24 +171,22 @@ def checks(store: Store, parties: list[Party]) -> Iterator[Row]:
             yield from store.rows(cell)
 
 
-def agreement(store: Store, parties: list[Party]) -> Table:
+def agreement(store: Store, parties: list[Party]) -> str:
     rows = []
     for row in checks(store, parties):
-        differ = str(row["differ"]) if row["counted"] else "-"
-        scores = "-" if row["scores"] is None else f"{row['scores']:.1%}"
-        rows.append([row["set"], row["engine"], str(row["counted"]), differ, number(row["overlap"], 2), scores])
+        if row["counted"] or row["overlap"] is not None:
+            differ = str(row["differ"]) if row["counted"] else "-"
+            scores = number(row["scores"], 1, 0.01)
+            rows.append([row["set"], row["engine"], str(row["counted"]), differ, number(row["overlap"], 2), scores])
     about = "On the first queries of each set, relative to the first engine. Scores: the difference of 95% at equal ranks."
-    heading = ["set", "engine", "queries", "other matches", "overlap of the top 10", "scores"]
-    return Table("Agreement", about, heading, rows, left=2)
+    heading = ["set", "engine", "queries", "other matches", "overlap of the top 10", "scores, %"]
+    return table("Agreement", about, heading, rows, left=2)
 
 
 def warnings(store: Store, parties: list[Party]) -> list[str]:
     """What differs or failed, a line each."""
-    lines = [
-        f"{row['set']}: {row['engine']} has other matches than {row['base']}: {row['first']}"
-        for row in checks(store, parties)
-        if row["first"]
-    ]
+    texts = "{set}: {engine} has other matches than {base}: {first}"
+    lines = [texts.format(**row) for row in checks(store, parties) if row["first"]]
     for party in parties:
         names = [one.name for one in party.contenders]
         lines += [row["note"] for name in names for row in store.rows(limit.trial_cell(name)) if row["note"]]
@@ -203,7 +196,6 @@ def warnings(store: Store, parties: list[Party]) -> list[str]:
             if len(set(sums.values())) > 1:
                 lines.append(f"{where}: sums of answers differ: {', '.join(f'{name} {sums[name]}' for name in sums)}")
             lines += [f"{where}: {name}: {why}" for name in names if (why := store.failure(case.cell(name)))]
-            walls = case.walls(store, names)
             passed = [name for name in names if store.has(case.cell(name), FIRST)]
-            lines += [f"{where}: {name} has no such queries" for name in passed if name not in walls]
+            lines += [f"{where}: {name} has no such queries" for name in passed if name not in case.walls(store, names)]
     return lines
