@@ -265,6 +265,18 @@ def test_a_peer_that_does_not_run_in_the_limit_is_omitted(
     assert search(*words) == 0 and batches(tmp_path) == 16
 
 
+def test_each_part_of_the_text_becomes_a_segment(tmp_path: Path, search: Search) -> None:
+    assert search("--engines", "tierdex,tantivy", "--segments", "2", "--own-variants", "--rounds", "1") == 0
+    log = (tmp_path / "log").read_text().splitlines()
+    # Two segments, and one for the variant; the peer makes its segments itself.
+    assert log.count("tierdex index") == 3 and log.count("tierdex-peer-tantivy index") == 1
+    assert sorted(path.name for path in (tmp_path / "work/indexes").glob("*.usage")) == [
+        "tantivy-2.usage", "tierdex-2.usage", "tierdex.usage",
+    ]  # fmt: skip
+    assert not (tmp_path / "work/parts").exists()
+    assert "tierdex k1 0.9 b 0.4" in (tmp_path / "work/results/report.md").read_text()
+
+
 def test_a_tierdex_that_ends_fails_the_run(tmp_path: Path, search: Search, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tierdex-bench").write_text("#!/bin/sh\necho no index >&2\n")
     assert search("--engines", "tierdex") == 1
