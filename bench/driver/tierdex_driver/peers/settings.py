@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from tierdex_driver.compare import bytes_of
 from tierdex_driver.errors import Usage
+from tierdex_driver.machine import bytes_of
 from tierdex_driver.peers.recipes import ALL, FILES, GROUPS, LIMITED, Recipe
 
 ENGINES = ("tierdex", "tantivy", "lucene", "pisa", "seekstorm")
