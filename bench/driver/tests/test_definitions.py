@@ -61,6 +61,12 @@ def test_cells_are_all_combinations_of_merged_settings(tmp_path: Path) -> None:
         ("at-most = 1.0", "", "neither `at-least` nor"),
         ('experiment = "queries"', 'experiment = "cache"', "`experiment` is one of"),
         ('title = "A paper"', "title = ", "paper.toml"),
+        ("rounds = 3", 'rounds = "x"', "`rounds` is x"),
+        ('y = ["qps"]', 'y = "qps"', "`y` is 'qps', and must be a list"),
+        ("at-most = 1.0", 'at-most = "x"', "`at-most` is 'x', and must be a number"),
+        ("scale.small = { docs", "scale.tiny = { docs", "no member `tiny`"),
+        ('of = { mode = "base" }', "of = 3", "`of` is 3, and must be a table"),
+        ("[[figure.expect]]", "[figure.expect]", "`expect` is"),
     ],
 )
 def test_a_malformed_definition_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:

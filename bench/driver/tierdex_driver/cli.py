@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,9 +84,9 @@ def paper(
         return
     if not names or not scale:
         raise Usage("name figures, papers, `all` or a file of definitions, and a --scale")
-    if counters:
-        every = [figure.simulated() for figure in every if "simulated" in figure.plot]
     figures = definitions.select(every, names)
+    if counters:
+        every, figures = ([one.simulated() for one in some if "simulated" in one.plot] for some in (every, figures))
     program = find_program()
     facts = program.run({"experiment": "machine"})
     data_sets = DataSets(data or default_directory(), program, facts["format"])
@@ -136,9 +138,11 @@ def plot_path(directory: Path, figure: definitions.Figure) -> Path:
 def header(context: Context) -> dict[str, object]:
     """What must be equal for measurements to be compared. Paths are left out, because results are published."""
     facts = {name: context.facts[name] for name in ("version", "cpu", "threads", "memory_bytes")}
+    build = hashlib.sha256(context.program.path.read_bytes()).hexdigest()[:16]
     return facts | {
+        "build": build,
         "region": context.region.split(":")[0],
-        "tier": context.tier and context.tier.split(":")[0],
+        "tier": context.tier and (context.tier if context.tier.startswith("numa") else context.tier.split(":")[0]),
         "slow_tier": context.slow_tier,
         "groups": context.groups,
         "counters": context.counters,
@@ -153,6 +157,7 @@ def header(context: Context) -> dict[str, object]:
 @click.option("--rows", type=click.Path(path_type=Path), default=None, help="Write a line of JSON for each pair.")
 def compare(a: Path, b: Path, pairs: int, pairs_max: int, rows: Path | None) -> None:
     """Compare two builds of tierdex-bench, A and B, by the cells of standard input, one line of JSON each."""
+    comparison.check_pairs(pairs, pairs_max)
     cells = comparison.read_cells(sys.stdin)
     if rows:
         # Fails before the first measurement.
@@ -179,6 +184,9 @@ def list_text(figures: list[definitions.Figure]) -> str:
 
 def run() -> int:
     """Runs a command and returns the exit code: 1 for a failure, 2 for wrong usage, 130 for Ctrl-C."""
+    # What was changed on the machine is restored as after Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     try:
         main.main(standalone_mode=False, prog_name="tierdex-bench")
     except click.exceptions.Abort:
@@ -194,7 +202,14 @@ def run() -> int:
     except (Failed, CellFailed) as error:
         click.echo(f"tierdex-bench: {error}", err=True)
         return 1
+    except OSError as error:
+        click.echo(f"tierdex-bench: {error.filename or 'a file'}: {error.strerror}", err=True)
+        return 1
     return 0
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

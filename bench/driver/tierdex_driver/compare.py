@@ -100,10 +100,13 @@ def measure_pair(builds: tuple[Program, Program], cell: ComparedCell, number: in
     cell.pairs.append((a, b))
 
 
-def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, pairs_max: int) -> None:
-    """Measures rounds of pairs until the intervals are narrow enough."""
+def check_pairs(pairs: int, pairs_max: int) -> None:
     if pairs < PAIRS_MIN or pairs > pairs_max:
         raise Usage(f"--pairs must be {PAIRS_MIN} or more, and --pairs-max at least --pairs")
+
+
+def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, pairs_max: int) -> None:
+    """Measures rounds of pairs until the intervals are narrow enough."""
     for number in range(pairs_max):
         every = number < pairs
         if not every:

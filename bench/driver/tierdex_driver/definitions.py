@@ -125,10 +125,15 @@ class Figure:
             named = sorted((name, values) for name, values in settings.items() if values)
             for combination in itertools.product(*(values for _, values in named)):
                 one = dict(zip((name for name, _ in named), combination, strict=True))
-                rounds = int(one.pop("rounds", "1"))
+                rounds = self._rounds(one.pop("rounds", "1"))
                 cell = Cell(self.data["experiment"], tuple(one.items()))
                 cells[cell] = max(rounds, cells.get(cell, 0))
         return cells
+
+    def _rounds(self, text: str) -> int:
+        if not text.isdigit() or int(text) == 0:
+            raise DefinitionError(f"{self.name}: `rounds` is {text}, and must be a number from 1 on")
+        return int(text)
 
 
 def as_text(value: Any) -> str:
@@ -152,8 +157,29 @@ def selector_text(selector: dict[str, Any]) -> str:
     return " ".join(texts) or "the others"
 
 
-def check_members(where: str, table: dict[str, Any], known: set[str], needed: tuple[str, ...] = ()) -> None:
-    for name in table:
+# The kind of value of members; others are checked where they are read.
+TEXTS = (
+    "name", "title", "found", "differences", "experiment", "x", "x-label", "y-label", "claim", "paper", "measure",
+    "because", "control",
+)  # fmt: skip
+TABLES = ("settings", "scale", "plot", "of", "to", "where", "simulated", *SCALES)
+LISTS = ("figure", "cells", "expect", "y", "lines", "panels")
+NUMBERS = ("at-least", "at-most", "factor", "postings")
+KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    **dict.fromkeys(TEXTS, (str, "a text")),
+    **dict.fromkeys(TABLES, (dict, "a table")),
+    **dict.fromkeys(LISTS, (list, "a list")),
+    **dict.fromkeys(NUMBERS, ((int, float), "a number")),
+}
+
+
+def check_members(where: str, table: Any, known: set[str], needed: tuple[str, ...] = ()) -> None:
+    if not isinstance(table, dict):
+        raise DefinitionError(f"{where}: {table!r} is no table")
+    for name, value in table.items():
+        kind, words = KINDS.get(name, (object, ""))
+        if not isinstance(value, kind) or value == []:
+            raise DefinitionError(f"{where}: `{name}` is {value!r}, and must be {words or 'a value'}")
         if name not in known:
             raise DefinitionError(f"{where}: there is no member `{name}`; the members are {', '.join(sorted(known))}")
     for name in needed:
@@ -189,6 +215,10 @@ def read_claim(where: str, table: dict[str, Any], figure: Figure) -> Claim:
 def read_figure(where: str, paper: dict[str, Any], table: dict[str, Any]) -> Figure:
     check_members(where, table, FIGURE_MEMBERS, ("name", "title", "found", "experiment", "plot"))
     where = f"{where}, figure {table['name']}"
+    for layer in (paper, table, *table.get("cells", [])):
+        for name in ("settings", "scale"):
+            if not isinstance(layer, dict) or not isinstance(layer.get(name, {}), dict):
+                raise DefinitionError(f"{where}: `{name}` must be a table")
     if table["experiment"] not in EXPERIMENTS:
         raise DefinitionError(f"{where}: `experiment` is one of {', '.join(EXPERIMENTS)}, not {table['experiment']}")
     check_members(f"{where}, plot", table["plot"], PLOT_MEMBERS, ("x", "x-label", "y", "y-label"))
@@ -208,11 +238,19 @@ def read_file(path: Path) -> list[Figure]:
     """
     try:
         paper = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise DefinitionError(f"{path}: {error}") from error
     check_members(str(path), paper, FILE_MEMBERS, ("name", "title", "figure"))
     check_members(f"{path}, scale", paper.get("scale", {}), set(SCALES))
-    return [read_figure(str(path), paper, table) for table in paper["figure"]]
+    figures = [read_figure(str(path), paper, table) for table in paper["figure"]]
+    names = [figure.name for figure in figures]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DefinitionError(f"{path}: there are two figures `{twice[0]}`")
+    for figure in figures:
+        for scale in SCALES:
+            figure.cells(scale)
+    return figures
 
 
 def read_all() -> list[Figure]:
@@ -231,6 +269,10 @@ def select(figures: list[Figure], names: tuple[str, ...]) -> list[Figure]:
     for name in names:
         if name.endswith(".toml"):
             found = read_file(Path(name))
+            known = {figure.name for figure in figures}
+            taken = [figure.name for figure in found if figure.name in known]
+            if taken:
+                raise DefinitionError(f"{name}: `{taken[0]}` is the name of a figure of a paper; choose another")
         else:
             found = [figure for figure in figures if name in ("all", figure.paper["name"], figure.name)]
         if not found:

@@ -1,8 +1,8 @@
-"""Intervals of ratios: the expanded percentile interval of the bootstrap for the mean of logarithms.
+"""Intervals of ratios: of the bootstrap for the mean of logarithms, or of Student's t where that is wider.
 
-Percentiles of resampled means are taken so far out that the interval is as wide as that of Student's t for this number of
-rounds (Hesterberg, "What teachers should know about the bootstrap", 2015, section 3.3): plain percentiles of six rounds
-are too narrow by a quarter.
+Percentiles of resampled means are expanded for few rounds (Hesterberg, "What teachers should know about the bootstrap",
+2015, section 3.3). They cannot lie outside the range of the rounds, however small the rate of errors, as those of
+Student's t can.
 """
 
 from __future__ import annotations
@@ -36,7 +36,16 @@ def interval(cells: Sequence[Sequence[float]], error_rate: float = ERROR_RATE) -
     for ratios in cells:
         logs = np.log(ratios)
         means += logs[(drawn[:, : len(logs)] * len(logs)).astype(int)].mean(axis=1)
-    wide = stats.t.ppf(error_rate / 2, least - 1) * math.sqrt(least / (least - 1))
-    tail = float(stats.norm.cdf(wide))
+    student = float(stats.t.ppf(1 - error_rate / 2, least - 1))
+    tail = float(stats.norm.cdf(-student * math.sqrt(least / (least - 1))))
     low, high = np.quantile(means / len(cells), [tail, 1 - tail])
-    return float(np.exp(low)), float(np.exp(high))
+    mean, error = mean_and_error(cells)
+    return float(np.exp(min(low, mean - student * error))), float(np.exp(max(high, mean + student * error)))
+
+
+def mean_and_error(cells: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """The mean of the logarithms over the cells, and its standard error from their means in each round."""
+    logs = [np.log(ratios) for ratios in cells]
+    least = min(len(ratios) for ratios in logs)
+    by_round = np.mean([ratios[:least] for ratios in logs], axis=0)
+    return float(np.mean([ratios.mean() for ratios in logs])), float(by_round.std(ddof=1) / math.sqrt(least))

@@ -227,10 +227,12 @@ class HugePages:
 
     def reserve(self, needed: int) -> None:
         """Makes sure that so many are free. Failed with the number that is available."""
-        for attempt in range(3):
+        for attempt in range(4):
             free = self._count("free_hugepages") - self._count("resv_hugepages")
             if free >= needed:
                 return
+            if attempt == 3:
+                break
             if attempt:
                 # Earlier cells leave memory fragmented.
                 with suppress(Failed):

@@ -12,7 +12,7 @@ from tierdex_driver import counters, machine
 from tierdex_driver.data import INDEX_SETTINGS, DataSets, IndexSpec
 from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed, Usage
-from tierdex_driver.process import Program, finish
+from tierdex_driver.process import Program, finish, stop
 from tierdex_driver.store import Row
 
 # Value of a setting that stands for the second memory tier, which the flags of a run name.
@@ -105,13 +105,20 @@ def typed_value(text: str) -> Any:
     return text
 
 
+def whole_number(cell: Cell, name: str, default: int) -> int:
+    text = cell.get(name, str(default)) or ""
+    if not text.isdigit():
+        raise Usage(f"{cell}: `{name}` is {text}, and must be a number")
+    return int(text)
+
+
 def workload(cell: Cell) -> dict[str, Any]:
     return {
         "class": cell.get("class", "H"),
         "shape": cell.get("shape", "AND"),
-        "repeats": int(cell.get("repeats", "25") or 0),
-        "count": int(cell.get("count", "300") or 0),
-        "seed": int(cell.get("seed", "1") or 0),
+        "repeats": whole_number(cell, "repeats", 25),
+        "count": whole_number(cell, "count", 300),
+        "seed": whole_number(cell, "seed", 1),
     }
 
 
@@ -138,14 +145,14 @@ def reads_of(cell: Cell, context: Context) -> dict[str, Any]:
         "meta-tier": meta,
         "policy": cell.get("policy", "lru"),
         "io": cell.get("io", "auto"),
-        "depth": int(cell.get("depth", "32") or 0),
+        "depth": whole_number(cell, "depth", 32),
     }
     if mode == "direct":
         return {"by": "engine"} | reads
     lookahead = cell.get("lookahead", "16" if mode == "base-prefetch" else "adaptive")
     return {"by": "lists", "mode": mode, "lookahead": lookahead} | reads | {
-        "segment": int(cell.get("segment", "32768") or 0),
-        "samples": int(cell.get("lookahead-samples", "0") or 0),
+        "segment": whole_number(cell, "segment", 32768),
+        "samples": whole_number(cell, "lookahead-samples", 0),
     }  # fmt: skip
 
 
@@ -174,26 +181,31 @@ def input_of(cell: Cell, index: Path, context: Context) -> dict[str, Any]:
         "index": str(index),
         "queries": drawn["queries"],
         "reads": reads_of(cell, context),
-        "k": int(cell.get("k", "1024") or 0),
+        "k": whole_number(cell, "k", 1024),
         "count": exhaustive,
         "exhaustive": exhaustive,
-        "threads": int(cell.get("threads", "1") or 0),
+        "threads": whole_number(cell, "threads", 1),
     }
-    one |= {name: float(value) for name in ("k1", "b", "seconds") if (value := cell.get(name)) is not None}
+    for name in ("k1", "b", "seconds"):
+        value = cell.get(name)
+        try:
+            one |= {} if value is None else {name: float(value)}
+        except ValueError as error:
+            raise Usage(f"{cell}: `{name}` is {value}, and must be a number") from error
     return one
 
 
 def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
     """Measures queries over an index. The setting `cores` is the number of processes that run at the same time, each
     with a copy of the index and a cache of its own (APCache thesis, section 8.2.3), pinned to a processor."""
-    cores = int(cell.get("cores", "1") or 0)
+    cores = whole_number(cell, "cores", 1)
     indexes = context.data.copies(spec, cores)
     one = input_of(cell, indexes[0], context)
     before: list[str] = []
     kernel = cell.get("kernel")
     if context.counters == "callgrind":
         before, kernel = counters.callgrind_command(context.data.directory), "avx2"
-    slack = int(cell.get("slack", "20") or 0)
+    slack = whole_number(cell, "slack", 20)
     plan = context.once({"experiment": "plan", "cell": one, "slack": slack})
     one = plan["cell"]
     context.pages.reserve(plan["huge_pages"] * cores)
@@ -219,7 +231,9 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
                 place["throttle"] = str(disk.delay)
             elif throttle and not (group and throttle.version == group.version == 2):
                 place["throttle"] = str(throttle.procs)
-            processes.append(context.program.start(one | {"index": str(index), "process": place}, before, kernel))
+            process = context.program.start(one | {"index": str(index), "process": place}, before, kernel)
+            stack.callback(stop, process)
+            processes.append(process)
             groups.append(group)
         found = [
             row_of(finish(process, bool(group and group.was_out_of_memory())), one, group)

@@ -57,7 +57,11 @@ class Program:
 
 def finish(process: subprocess.Popen[bytes], out_of_memory: bool = False) -> dict[str, Any]:
     """Waits for a process and returns its output."""
-    output, errors = process.communicate()
+    try:
+        output, errors = process.communicate()
+    except BaseException:
+        stop(process)
+        raise
     if process.returncode == 0:
         try:
             return dict(json.loads(output))
@@ -65,6 +69,13 @@ def finish(process: subprocess.Popen[bytes], out_of_memory: bool = False) -> dic
             raise CellFailed(f"the output is no line of JSON: {one_line(output)[:80]}") from error
     raise_interrupt(process.returncode)
     raise CellFailed(failure_text(process.returncode, one_line(errors), out_of_memory))
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process that still runs."""
+    if process.poll() is None:
+        process.kill()
+        process.wait()
 
 
 def raise_interrupt(status: int) -> None:

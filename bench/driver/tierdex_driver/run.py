@@ -1,8 +1,8 @@
 """The rounds of a run: the cells of one figure after the other, and backwards in every second round.
 
-So the cells that a ratio compares are measured within seconds of each other, and neither always comes first. Each figure
-has as many rounds as its definition says, at most 6 at the scales `machine` and `full`, and at the end more for those
-ratios whose interval contains a bound, up to 12.
+So the cells that a ratio compares are measured within seconds of each other, unless an earlier figure has one of them, and
+neither always comes first. At the scales `machine` and `full` cells with times have at least 6 rounds, and those of ratios
+that are undecided then have 12.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tierdex_driver.store import Row, Store
 # Fields that determine the answers to the queries of a row.
 QUERY_FIELDS = (
     "docs", "postings", "vocabulary", "class", "shape", "repeats", "count", "seed", "queries", "k", "exhaustive",
-    "ids-only", "b",
+    "ids-only", "k1", "b",
 )  # fmt: skip
 
 
@@ -37,26 +37,24 @@ class Run:
     def measure(self, figures: list[Figure]) -> None:
         """Measures all rounds of all figures."""
         for figure in figures:
-            cells = {cell: count for cell, count in figure.cells(self.scale).items() if not self.missing.of(cell)}
+            planned = figure.cells(self.scale).items()
+            cells = {cell: self._rounds(cell, count) for cell, count in planned if not self.missing.of(cell)}
             for round in range(1, max(cells.values(), default=0) + 1):
                 self._measure_round(figure, [cell for cell, count in cells.items() if count >= round], round)
             if self.scale != "small":
                 self._decide(figure, cells)
 
+    def _rounds(self, cell: Cell, count: int) -> int:
+        exact = self.scale == "small" or cell.experiment in verdicts.EXACT_EXPERIMENTS
+        return count if exact else max(count, verdicts.ROUNDS_MIN)
+
     def _decide(self, figure: Figure, cells: dict[Cell, int]) -> None:
         """Measures more rounds of the cells whose ratios are undecided."""
-        for round in range(max(cells.values(), default=0) + 1, verdicts.ROUNDS_MAX + 1):
-            rows = [row for cell in cells for row in self.store.rows(cell)]
-            undecided = [
-                ratio
-                for claim in figure.claims
-                for ratio in verdicts.judge(figure, claim, rows).open_ratios
-                if not ratio.exact
-            ]
-            points = {point for ratio in undecided for point in (ratio.of, ratio.to)}
-            left = [cell for cell in cells if any(self._has_point(figure, cell, point) for point in points)]
-            if not left:
-                return
+        rows = [row for cell in cells for row in self.store.rows(cell) if row["round"] <= verdicts.ROUNDS_MIN]
+        ratios = (ratio for claim in figure.claims for ratio in verdicts.judge(figure, claim, rows).open_ratios)
+        points = {point for ratio in ratios if not ratio.exact for point in (ratio.of, ratio.to)}
+        left = [cell for cell in cells if any(self._has_point(figure, cell, point) for point in points)]
+        for round in range(verdicts.ROUNDS_MIN + 1, verdicts.ROUNDS_MAX + 1):
             self._measure_round(figure, left, round)
 
     def _has_point(self, figure: Figure, cell: Cell, point: verdicts.Point) -> bool:
@@ -87,9 +85,9 @@ class Run:
         different = different_answers([row for cell in cells for row in self.store.rows(cell)])
         if different:
             raise Failed(f"wrong answers: {different}")
-        failures = [why for cell in cells if not self.missing.of(cell) and (why := self.store.failure(cell))]
+        failures = self.store.failures(cells)
         if failures:
-            raise Failed(f"{len(failures)} of {len(cells)} cells failed, the first one: {failures[0]}")
+            raise Failed(f"{len(failures)} measurements failed, the first one: {failures[0]}")
 
 
 def different_answers(rows: list[Row]) -> str | None:

@@ -74,6 +74,11 @@ class Store:
             for row in self.lines[str(cell), round]["rows"]
         ]
 
+    def failures(self, cells: list[Cell]) -> list[str]:
+        """Why measurements of these cells failed."""
+        names = {str(cell) for cell in cells}
+        return [line["failed"] for (name, _), line in self.lines.items() if name in names and "failed" in line]
+
     def failure(self, cell: Cell) -> str | None:
         """Why a cell failed, if it has no rows."""
         failures = [line["failed"] for (name, _), line in self.lines.items() if name == str(cell) and "failed" in line]
