@@ -1,7 +1,7 @@
 //! One experiment as JSON: what `tierdex-bench cell` reads and prints. A driver repeats experiments, changes
 //! the state of the machine for them, and makes tables and figures of their results.
 //!
-//! *Input*: a JSON object. Its member `experiment` names one of [`EXPERIMENTS`], by default `queries`; the
+//! *Input*: a JSON object. Its member `experiment` names one of `EXPERIMENTS`, by default `queries`; the
 //! other members are the parameters of the experiment. *Output*: one line with a JSON object, the results.
 //! docs/experiments/cell.md has an example of each.
 
