@@ -7,7 +7,7 @@
 //!    head takes the time of its transfer. Any other one takes a seek and half a rotation too, or the time to
 //!    pass over the gap if that is shorter.
 //! 3. The page cache of the system works as for other files, and reads past it are delayed as well.
-//! 4. A write to the file `delay` below the mount point starts the delays after [`SeekDisk::delay_later`].
+//! 4. A write to the file `delay` below the mount point starts the delays after `SeekDisk::delay_later`.
 
 use crate::{Error, Result};
 use clap::Args;
