@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -96,10 +95,6 @@ class DataSets:
         if part.exists():
             raise Failed(f"cannot remove {part}")
         return part
-
-
-def read_json_lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def default_directory() -> Path:

@@ -17,7 +17,6 @@ from typing import Any
 
 from tierdex_driver.errors import Failed, Usage
 
-HUGE_PAGE_BYTES = 2 << 20
 HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 # Version 1 limits the sum of memory and swap too. With no allowance that limit is reached first, and the kernel does not
 # count how often the memory limit is reached.
@@ -40,7 +39,10 @@ def bytes_of(size: Any) -> int:
 
 
 def write(path: Path, text: str) -> None:
-    """Writes into a file of the kernel; Failed in one line, if that is not permitted."""
+    """Writes into a file of the kernel.
+
+    Raises Failed if that is not permitted.
+    """
     try:
         path.write_text(text)
     except OSError as error:
@@ -226,7 +228,10 @@ class HugePages:
         self.added = 0
 
     def reserve(self, needed: int) -> None:
-        """Makes sure that so many are free. Failed with the number that is available."""
+        """Ensures that `needed` huge pages are free.
+
+        Raises Failed, with the number of free pages, if there is no memory for them.
+        """
         for attempt in range(4):
             free = self._count("free_hugepages") - self._count("resv_hugepages")
             if free >= needed:

@@ -80,7 +80,7 @@ class Run:
             self.say(f"{figure.name} round {round}, {number} of {len(left)}, {seconds:.1f} s: {cell}{why}")
 
     def check(self, figures: list[Figure]) -> None:
-        """Failed if answers to the same queries differ, or cells failed."""
+        """Raises Failed if answers to the same queries differ, or a measurement failed."""
         cells = list(dict.fromkeys(cell for figure in figures for cell in figure.cells(self.scale)))
         different = different_answers([row for cell in cells for row in self.store.rows(cell)])
         if different:

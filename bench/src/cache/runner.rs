@@ -10,7 +10,6 @@ use crate::cache::system_state::{HugePages, ReadAhead, ThrottledDevices, drop_pa
 use crate::cache::{device::Device, flags::Flags, plan::PlannedCell, plan::RunPlan, rows::CellRow};
 use crate::cell::{Cell, CellMeasurement, Launch, ProcessPlacement};
 use crate::{Error, Result, cgroup::Cgroup, cgroup::CgroupParent, seek_disk::SeekDisk};
-use std::{path::Path, path::PathBuf};
 use tierdex::StopSignal;
 
 /// Measures the cells of a plan. Until it is dropped, the machine is prepared for them: control groups,
@@ -27,7 +26,7 @@ pub(super) struct CellRunner<'a> {
 }
 
 impl<'a> CellRunner<'a> {
-    /// Prepares the machine for cells on these indexes, which run at the same time.
+    /// Prepares the machine for the cells.
     ///
     /// # Errors
     /// If the machine does not permit the measurement.
@@ -36,7 +35,6 @@ impl<'a> CellRunner<'a> {
         plan: &RunPlan,
         launch: &'a Launch,
         stop: &'a StopSignal,
-        indexes: &[PathBuf],
     ) -> Result<CellRunner<'a>> {
         let parent = match (flags.no_group, launch) {
             (true, _) => None,
@@ -54,9 +52,9 @@ impl<'a> CellRunner<'a> {
         }
         let throttled = ThrottledDevices::new(&flags.devices, &flags.index)?;
         let seeks = flags.devices.contains(&Device::Hdd);
-        let seek_disk = seeks.then(|| SeekDisk::mount(indexes)).transpose()?;
+        let seek_disk = seeks.then(|| SeekDisk::mount(std::slice::from_ref(&flags.index))).transpose()?;
         let read_ahead = flags.read_ahead_kb.map(|kb| ReadAhead::set(&flags.index, kb)).transpose()?;
-        let pages = HugePages::reserve(plan.huge_pages() * indexes.len() as u64)?;
+        let pages = HugePages::reserve(plan.huge_pages())?;
         Ok(CellRunner {
             flags,
             launch,
@@ -74,17 +72,8 @@ impl<'a> CellRunner<'a> {
         if self.flags.keep_caches { Ok(()) } else { drop_page_cache() }
     }
 
-    /// Measures a cell on `index`, which is the index of the flags or copy number `number` of it. If
-    /// `pinned`, the process runs on the processor of that number. Returns `None` if the stop signal was
-    /// raised.
-    fn measure(
-        &self,
-        planned: &PlannedCell,
-        number: usize,
-        index: &Path,
-        pinned: bool,
-        round: usize,
-    ) -> Result<Option<CellRow>> {
+    /// Measures a cell. Returns `None` if the stop signal was raised.
+    fn measure(&self, planned: &PlannedCell, round: usize) -> Result<Option<CellRow>> {
         let (table, limit) = (planned.table, planned.cell.limit.filter(|_| self.parent.is_some()));
         let limited = self.parent.as_ref().zip(limit);
         let group = limited.map(|(parent, limit)| parent.create_limited(limit)).transpose()?;
@@ -97,9 +86,9 @@ impl<'a> CellRunner<'a> {
             join: group.as_ref().map(Cgroup::procs).into_iter().collect(),
             throttle,
             stat: group.as_ref().map(Cgroup::stat),
-            processor: pinned.then_some(number),
+            processor: None,
         };
-        let index = disk.map_or_else(|| index.to_path_buf(), |disk| disk.directory_path(number));
+        let index = disk.map_or_else(|| self.flags.index.clone(), |disk| disk.directory_path(0));
         let cell = Cell { index, process, ..planned.cell.clone() };
         let outcome = self.launch.measure(&cell, group.as_ref(), self.stop)?;
         if self.stop.check().is_err() {
@@ -127,14 +116,14 @@ pub(super) fn run_cells(
     stop: &StopSignal,
     report: &mut dyn FnMut(CellRow) -> Result<()>,
 ) -> Result<bool> {
-    let runner = CellRunner::new(flags, plan, launch, stop, std::slice::from_ref(&flags.index))?;
+    let runner = CellRunner::new(flags, plan, launch, stop)?;
     for round in 1..=flags.rounds {
         for cell in &plan.cells {
             if stop.check().is_err() {
                 return Ok(false);
             }
             runner.drop_page_cache_unless_kept()?;
-            match runner.measure(cell, 0, &flags.index, false, round)? {
+            match runner.measure(cell, round)? {
                 Some(row) => report(row)?,
                 None => return Ok(false),
             }

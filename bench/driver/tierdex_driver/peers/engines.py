@@ -216,7 +216,10 @@ def java_home() -> Path:
 
 
 def run(command: Sequence[str], directory: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
-    """The output of a program. Failed with a line that names the error."""
+    """The output of a program.
+
+    Raises Failed, in one line, if it cannot be started or fails.
+    """
     try:
         done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, errors="replace")
     except OSError as error:

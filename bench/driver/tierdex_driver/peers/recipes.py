@@ -10,7 +10,7 @@ A pattern is a query with placeholders; the words of a query differ.
 | `hM`, `hh` | three to five terms, the placeholder of each one of the two with equal odds |
 | `x` | `h` or `m` with equal odds; before `~1` or `~2` one of at least four or six letters |
 | `p` | the first three to five characters of such a term, at least one less than it has |
-| `"2"`, `"2"~3` | so many words of the text: adjacent, or in another order or with a gap |
+| `"2"`, `"2"~3` | a phrase of two words of the text; with a slop of three, in another order or with other words between |
 | `game` | a real query: the name of its file is in `FILES` |
 """
 

@@ -142,7 +142,11 @@ class Drawing:
         return query
 
     def add(self, letter: str, words: list[str], chars: int = 0, letters: int = 0) -> None:
-        """Adds a term that is not there yet: its first characters, or one of at least so many letters."""
+        """Draws a term that is not among `words`, and appends it: its first `chars` characters if `chars` is not 0, else a
+        term of at least `letters` letters.
+
+        Raises NoTerms if none of many draws is suitable.
+        """
         for _ in range(DRAWS_MAX):
             term = self.next(letter)
             if chars:
