@@ -7,12 +7,9 @@ mod read_flags;
 
 use clap::{Args, Parser, Subcommand};
 use read_flags::ReadFlags;
-use std::{env::current_exe, io::stdin, io::stdout, num::NonZero, process::ExitCode};
+use std::{io::stdin, io::stdout, num::NonZero, process::ExitCode};
 use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
-use tierdex_bench::{
-    Error, Result, cache, cell::Launch, codecs, driver, generate as generator, intersect, latency, policies,
-    request, seek_disk, serve,
-};
+use tierdex_bench::{Error, driver, generate as generator, latency, request, seek_disk, serve};
 use tierdex_cli::failure::{Failure, Outcome, output_error};
 use tierdex_cli::{interrupt, memory_flags::MemoryFlags, open};
 
@@ -29,23 +26,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum ExperimentCommand {
-    /// Queries per second by read mode, cache size and device, each in a process with a memory limit
-    Cache(Box<cache::Flags>),
     /// Run the experiment that is described as JSON on standard input, and print one row of JSON
     Cell,
-    /// Bits per integer and speed of every codec with every kernel
-    Codecs(codecs::Flags),
     /// Compare two builds by measurements that alternate (starts the driver of experiments)
     Compare(driver::DriverArguments),
     /// Generate an index of any size without text; its posting lists resemble those of English documents of
     /// 1 KB
     Generate(generator::Flags),
-    /// Time, pages and bytes of five algorithms that intersect posting lists on disk
-    Intersect(intersect::Flags),
     /// Latency of single requests, alone and beside an endless batch
     Latency(LatencyArguments),
-    /// Hit rates of eviction policies beside the best possible ones
-    Policies(policies::Flags),
     /// Measure tables and figures of five papers, and judge what the papers found (starts the driver of
     /// experiments)
     Paper(driver::DriverArguments),
@@ -96,38 +85,14 @@ fn start_driver(command: &str, arguments: &driver::DriverArguments) -> Outcome {
 
 fn run_experiment(experiment: &ExperimentCommand) -> Outcome {
     match experiment {
-        ExperimentCommand::Cache(flags) => run_until_interrupted(|stop| {
-            cache::run(flags, "tierdex-bench cache", &launch_of_this_program()?, stop, &mut stdout().lock())
-        }),
         ExperimentCommand::Cell => run_cell(),
         ExperimentCommand::Compare(arguments) => start_driver("compare", arguments),
-        ExperimentCommand::Codecs(flags) => run_until_interrupted(|stop| {
-            let results = codecs::run(flags, Vec::new(), stop)?;
-            results.save("tierdex-bench codecs", &[])?;
-            results.print(&mut stdout(), &[])
-        }),
         ExperimentCommand::Generate(flags) => generate::run_generate(flags),
-        ExperimentCommand::Intersect(flags) => run_until_interrupted(|stop| {
-            let results = intersect::run(flags, stop)?;
-            results.save()?;
-            results.print(&mut stdout())
-        }),
         ExperimentCommand::Paper(arguments) => start_driver("paper", arguments),
-        ExperimentCommand::Policies(flags) => {
-            let index = open::index(&flags.dir)?;
-            run_until_interrupted(|stop| policies::run(&index, flags, stop, &mut stdout().lock()))
-        }
         ExperimentCommand::SeekDisk(flags) => run_seek_disk(flags),
         ExperimentCommand::Latency(arguments) => run_latency(arguments),
         ExperimentCommand::Serve(arguments) => run_serve(arguments),
     }
-}
-
-/// Runs an experiment with a stop signal that Ctrl-C raises.
-fn run_until_interrupted<T>(run: impl FnOnce(&StopSignal) -> Result<T>) -> Outcome {
-    let stop = StopSignal::default();
-    let _watched = interrupt::raise_on_signal(stop.clone());
-    run(&stop).map(drop).map_err(command_failure)
 }
 
 /// Answers the request on standard input.
@@ -136,22 +101,14 @@ fn run_cell() -> Outcome {
     let stop = StopSignal::default();
     // Without temporary files a signal ends the process at once.
     let _watched = request.has_temporary_files().then(|| interrupt::raise_on_signal(stop.clone()));
-    request::answer_request(request.as_ref(), &stop, &mut stdout().lock()).map_err(failure_without_report)
+    request::answer_request(request.as_ref(), &stop, &mut stdout().lock()).map_err(command_failure)
 }
 
 /// Mounts the disk until standard input ends.
 fn run_seek_disk(flags: &seek_disk::SeekDiskFlags) -> Outcome {
     let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
-    seek_disk::run(flags, stdin(), &stop, &mut stdout().lock()).map_err(failure_without_report)
-}
-
-/// As [`command_failure`], for a command that writes no report.
-fn failure_without_report(error: Error) -> Failure {
-    match error {
-        Error::Interrupted => Failure::Interrupted("interrupted".to_string()),
-        error => command_failure(error),
-    }
+    seek_disk::run(flags, stdin(), &stop, &mut stdout().lock()).map_err(command_failure)
 }
 
 /// Converts the error of an experiment into that of the command.
@@ -160,16 +117,8 @@ fn command_failure(error: Error) -> Failure {
         Error::Usage(message) => Failure::Usage(message),
         Error::Failed(message) => Failure::Failed(message),
         Error::Output(error) => output_error(error),
-        Error::Interrupted => {
-            Failure::Interrupted("interrupted; the report has the measurements so far".to_string())
-        }
+        Error::Interrupted => Failure::Interrupted("interrupted".to_string()),
     }
-}
-
-/// Starts each cell as a process of this program.
-fn launch_of_this_program() -> Result<Launch> {
-    let program = current_exe().map_err(Error::failed("cannot find the path of this program"))?;
-    Ok(Launch::Process(program, vec!["cell".to_string()]))
 }
 
 fn run_latency(arguments: &LatencyArguments) -> Outcome {

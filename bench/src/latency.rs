@@ -12,8 +12,9 @@
 //! 4. The latencies of all rounds are pooled. A latency is the time from the arrival of a request to its
 //!    answer.
 
-use crate::{Error, Result, Table, query_lines, random::Random};
+use crate::{Error, Result, query_lines, random::Random};
 use clap::Args;
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{collections::VecDeque, io::Write, path::PathBuf, time::Duration, time::Instant};
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchRequest, Ticket};
@@ -38,6 +39,12 @@ pub struct Flags {
     /// Measure also requests that arrive at random times, RATE per second
     #[arg(long, value_name = "RATE,...", value_delimiter = ',', value_parser = parse_rate)]
     pub rates: Vec<f64>,
+    /// Do not read the external ids of hits
+    #[arg(long)]
+    pub without_ids: bool,
+    /// Measure only requests that arrive at these rates, each query once, with an empty cache
+    #[arg(long, requires = "rates")]
+    pub cold: bool,
 }
 
 fn parse_rate(text: &str) -> std::result::Result<f64, String> {
@@ -51,7 +58,7 @@ const SUBMISSION_ROUNDS: usize = 3;
 /// Seed of arrival times.
 const ARRIVAL_SEED: u64 = 1;
 
-/// The requests of one row of the table: submitted alone, beside the batch, or at a rate of arrivals.
+/// The requests of one row: submitted alone, beside the batch, or at a rate of arrivals.
 #[derive(Default)]
 struct LatencyCase {
     latencies: Vec<Duration>,
@@ -74,32 +81,45 @@ impl LatencyCase {
         self.latencies.get(at).map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e6)
     }
 
-    /// The row of the table. The latencies must be sorted.
-    fn row(&self, name: String, batch: String) -> Vec<String> {
+    /// The row of these requests. The latencies must be sorted.
+    fn row(&self, requests: &str) -> Value {
         let count = self.latencies.len() as f64;
-        vec![
-            name,
-            format!("{:.0}", self.percentile_micros(50)),
-            format!("{:.0}", self.percentile_micros(99)),
-            format!("{:.2}", self.divided as f64 / count),
-            format!("{:.0}", count / self.time.as_secs_f64()),
-            self.rejected.to_string(),
-            batch,
-        ]
+        json!({
+            "requests": requests,
+            "p50_us": self.percentile_micros(50),
+            "p99_us": self.percentile_micros(99),
+            "divided": self.divided as f64 / count,
+            "qps": count / self.time.as_secs_f64(),
+            "rejected": self.rejected,
+        })
     }
 }
 
-/// Measures and prints a table.
+/// Measures, and prints a line of JSON for requests alone, beside a batch, and at each rate.
 ///
 /// # Errors
 /// If the queries or the index cannot be read, if the memory budget is too small, or if output fails.
 pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
     let queries = query_lines::read_queries(&flags.queries, index)?;
-    let engine = Engine::new(index, options).map_err(|error| match error {
-        tierdex::Error::Usage(message) => Error::Usage(message),
-        error => error.into(),
-    })?;
-    let request = |query: &Query| SearchRequest::new(query.clone()).k(flags.k).count(flags.count);
+    let new_engine = || {
+        Engine::new(index, options).map_err(|error| match error {
+            tierdex::Error::Usage(message) => Error::Usage(message),
+            error => error.into(),
+        })
+    };
+    let request = |query: &Query| {
+        let request = SearchRequest::new(query.clone()).k(flags.k).count(flags.count);
+        request.ids(!flags.without_ids)
+    };
+    let mut rows = Vec::new();
+    if flags.cold {
+        for rate in &flags.rates {
+            let engine = new_engine()?;
+            rows.push(submit_at_rate(&engine, &[], &queries, request, *rate)?.row(&format!("{rate}/s")));
+        }
+        return write_rows(&rows, out);
+    }
+    let engine = new_engine()?;
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
     let (mut alone, mut beside) = (LatencyCase::default(), LatencyCase::default());
@@ -131,25 +151,17 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
         }
     }
     [&mut alone, &mut beside].into_iter().for_each(|case| case.latencies.sort_unstable());
-    let mut table = Table::new(
-        1,
-        &["requests", "p50 us", "p99 us", "divided", "queries/s", "rejected", "batch queries/s"],
-    );
-    let batch = in_batch as f64 / beside.time.as_secs_f64();
-    for (name, case, batch) in
-        [("alone", &alone, "-".to_string()), ("beside", &beside, format!("{batch:.0}"))]
-    {
-        table.row(case.row(name.to_string(), batch));
-    }
-    let ratio =
-        |percent| format!("{:.2}", beside.percentile_micros(percent) / alone.percentile_micros(percent));
-    let none = || "-".to_string();
-    table.row(vec!["ratio".to_string(), ratio(50), ratio(99), none(), none(), none(), none()]);
+    rows.extend([alone.row("alone"), beside.row("beside")]);
+    rows[1]["batch_qps"] = (in_batch as f64 / beside.time.as_secs_f64()).into();
     for rate in &flags.rates {
-        let case = submit_at_rate(&engine, &alone.hits, &queries, request, *rate)?;
-        table.row(case.row(format!("{rate}/s"), none()));
+        rows.push(submit_at_rate(&engine, &alone.hits, &queries, request, *rate)?.row(&format!("{rate}/s")));
     }
-    write!(out, "{}", table.to_text()).map_err(Error::Output)
+    write_rows(&rows, out)
+}
+
+fn write_rows(rows: &[Value], out: &mut dyn Write) -> Result<()> {
+    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    out.write_all(lines.as_bytes()).map_err(Error::Output)
 }
 
 /// Tells the endless batch to end when it is dropped, also by an error.
@@ -179,8 +191,8 @@ fn submit_all(
     Ok(())
 }
 
-/// Submits all queries in each round, at random times: `rate` per second. Their hits must be `hits`. The
-/// latencies are sorted.
+/// Submits all queries in each round, at random times: `rate` per second. Their hits must be `hits`; if there
+/// are none, the queries are submitted once. The latencies are sorted.
 fn submit_at_rate(
     engine: &Engine,
     hits: &[Vec<SearchHit>],
@@ -191,14 +203,16 @@ fn submit_at_rate(
     let mut random = Random::new(ARRIVAL_SEED);
     let (mut arrival, began) = (Duration::ZERO, Instant::now());
     let (mut waiting, mut case) = (VecDeque::new(), LatencyCase::default());
-    let end = |case: &mut LatencyCase, late: Duration, answer: Hits, hits: &Vec<SearchHit>| {
+    let end = |case: &mut LatencyCase, late: Duration, answer: Hits, hits: Option<&Vec<SearchHit>>| {
         case.add(late, &answer);
-        if answer.hits != *hits {
+        if hits.is_some_and(|hits| answer.hits != *hits) {
             return Err(Error::Failed(format!("a query has other hits at {rate} requests/s than alone")));
         }
         Ok(())
     };
-    for (query, hits) in queries.iter().zip(hits).cycle().take(SUBMISSION_ROUNDS * queries.len()) {
+    let rounds = if hits.is_empty() { 1 } else { SUBMISSION_ROUNDS };
+    for number in 0..rounds * queries.len() {
+        let (query, hits) = (&queries[number % queries.len()], hits.get(number % queries.len()));
         // Results count towards the budget until they are taken.
         while let Some((late, answer, hits)) = waiting
             .front()

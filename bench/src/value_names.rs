@@ -39,7 +39,7 @@ pub(crate) fn parse_name<T: Copy + Display>(all: &[T], text: &str, what: &str) -
 
 #[cfg(test)]
 mod tests {
-    use crate::{cache::Device, cell::QueryShape, cell::TermClass, counters::CounterSet};
+    use crate::{cell::QueryShape, cell::TermClass};
     use std::{fmt::Display, str::FromStr};
 
     fn assert_names<T: FromStr<Err = crate::Error> + Display>(names: &[&str], wrong: &str, expected: &str) {
@@ -52,10 +52,8 @@ mod tests {
 
     #[test]
     fn values_are_parsed_by_name_and_the_error_lists_all_names() {
-        assert_names::<Device>(&["ssd", "sas", "hdd"], "nvme", "device; write ssd, sas or hdd");
         assert_names::<TermClass>(&["H", "M", "L"], "h", "class of terms; write H, M or L");
         let shapes = "shape of queries; write SINGLE, AND or OR";
         assert_names::<QueryShape>(&["SINGLE", "AND", "OR"], "XOR", shapes);
-        assert_names::<CounterSet>(&["cache", "top-down"], "all", "set of counters; write cache or top-down");
     }
 }

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -49,15 +50,21 @@ def find_program() -> Program:
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("results"), show_default=True, help="Output directory."
 )
+@click.option(
+    "--index",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=None,
+    help="Use this index, in place of generated ones.",
+)
 @click.option("--data", type=click.Path(path_type=Path), default=None, help="Directory of indexes, which are kept.")
 @click.option("--region", default="hugetlb", show_default=True, help="Memory region of caches.")
 @click.option("--tier", default=None, help="Memory region of the second tier, such as numa:1.")
 @click.option("--slow-tier", default=None, help="Delay in nanoseconds that emulates a second tier.")
 @click.option(
     "--counters",
-    type=click.Choice(["callgrind"]),
+    type=click.Choice(["perf", "callgrind"]),
     default=None,
-    help="Count in place of timing, in the figures that need counters.",
+    help="Count by `perf stat`, or simulate, in the figures that need counters.",
 )
 @click.option("--no-group", is_flag=True, help="No control groups: no memory limits, no emulated devices.")
 @click.option("--plots", is_flag=True, help="Draw a plot of each figure.")
@@ -66,6 +73,7 @@ def paper(
     lists: bool,
     scale: str | None,
     out: Path,
+    index: Path | None,
     data: Path | None,
     region: str,
     tier: str | None,
@@ -85,8 +93,12 @@ def paper(
     if not names or not scale:
         raise Usage("name figures, papers, `all` or a file of definitions, and a --scale")
     figures = definitions.select(every, names)
+    if index:
+        figures = [replace(figure, index=str(index.resolve())) for figure in figures]
     if counters:
-        every, figures = ([one.simulated() for one in some if "simulated" in one.plot] for some in (every, figures))
+        every, figures = ([one for one in some if "simulated" in one.plot] for some in (every, figures))
+    if counters == "callgrind":
+        every, figures = ([one.simulated() for one in some] for some in (every, figures))
     program = find_program()
     facts = program.run({"experiment": "machine"})
     data_sets = DataSets(data or default_directory(), program, facts["format"])
@@ -99,7 +111,7 @@ def paper(
     try:
         with ExitStack() as stack:
             if context.groups and not missing.groups:
-                stack.enter_context(machine.read_ahead(data_sets.directory, READ_AHEAD_KB))
+                stack.enter_context(machine.read_ahead(index or data_sets.directory, READ_AHEAD_KB))
             run.measure(figures)
     finally:
         context.pages.release()

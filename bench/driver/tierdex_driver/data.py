@@ -8,27 +8,32 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierdex_driver.definitions import Cell
+from tierdex_driver.definitions import GENERATED, Cell
 from tierdex_driver.errors import Failed, Usage
 from tierdex_driver.process import Program
 
 # Settings of cells that describe an index.
-INDEX_SETTINGS = ("docs", "postings", "vocabulary", "codec", "ids-only")
+INDEX_SETTINGS = (*GENERATED, "index")
 GENERATED_QUERIES = 1000
 
 
 @dataclass(frozen=True)
 class IndexSpec:
-    docs: int
-    postings: int
-    vocabulary: int
-    codec: str
-    ids_only: bool
+    """An index that is generated, or an existing one."""
+
+    docs: int = 0
+    postings: int = 0
+    vocabulary: int = 0
+    codec: str = ""
+    ids_only: bool = False
+    existing: Path | None = None
 
     @staticmethod
     def of(cell: Cell) -> IndexSpec | None:
-        """The index of a cell; None if the cell has no number of documents."""
+        """The index of a cell; None if the cell names none and has no number of documents."""
         settings = dict(cell.settings)
+        if "index" in settings:
+            return IndexSpec(existing=Path(settings["index"]))
         if "docs" not in settings:
             return None
         try:
@@ -59,6 +64,8 @@ class DataSets:
 
     def make(self, spec: IndexSpec) -> Path:
         """Generates an index if it does not exist, under another name first: one whose directory exists is complete."""
+        if spec.existing:
+            return spec.existing
         path = self.path(spec)
         if not path.exists():
             part = self.fresh(path.with_name(f"{path.name}.part"))
@@ -72,6 +79,8 @@ class DataSets:
         """The index and copies of it, `count` directories in all."""
         original = self.make(spec)
         paths = [original]
+        if spec.existing and count > 1:
+            raise Usage(f"{count} processes need copies of their index; leave out `cores`, or generate the index")
         for number in range(2, count + 1):
             copy = original.with_name(f"{original.name}-copy{number}")
             if not copy.exists():

@@ -17,8 +17,10 @@ from typing import Any
 from tierdex_driver.errors import Usage
 
 SCALES = ("small", "machine", "full")
-EXPERIMENTS = ("queries", "explored", "sizes", "indexing", "codecs", "intersect")
+EXPERIMENTS = ("queries", "explored", "sizes", "indexing", "codecs", "intersect", "policies")
 DIRECTORY = Path(__file__).parent / "definitions"
+# Settings that describe a generated index.
+GENERATED = ("docs", "postings", "vocabulary", "codec", "ids-only")
 
 # Measures of counters that a simulation has exactly, by the names of its own.
 SIMULATED = {"instructions": "simulated_instructions", "llc_mpki": "simulated_ll_mpki"}
@@ -89,6 +91,8 @@ class Figure:
     paper: dict[str, Any]
     data: dict[str, Any]
     claims: tuple[Claim, ...] = field(default=())
+    # An existing index, in place of the generated ones.
+    index: str | None = None
 
     @property
     def name(self) -> str:
@@ -112,7 +116,7 @@ class Figure:
         """The figure with the axis that a simulation has. Claims about what it does not count stay unchecked."""
         plot = {name: value for name, value in self.plot.items() if name != "simulated"} | self.plot["simulated"]
         claims = (replace(claim, measure=SIMULATED.get(claim.measure, claim.measure)) for claim in self.claims)
-        return Figure(self.paper, self.data | {"plot": plot}, tuple(claims))
+        return replace(self, data=self.data | {"plot": plot}, claims=tuple(claims))
 
     def cells(self, scale: str) -> dict[Cell, int]:
         """The cells at a scale, and the number of rounds that the definition asks for."""
@@ -126,6 +130,8 @@ class Figure:
             for combination in itertools.product(*(values for _, values in named)):
                 one = dict(zip((name for name, _ in named), combination, strict=True))
                 rounds = self._rounds(one.pop("rounds", "1"))
+                if self.index:
+                    one = {name: one[name] for name in one if name not in GENERATED} | {"index": self.index}
                 cell = Cell(self.data["experiment"], tuple(one.items()))
                 cells[cell] = max(rounds, cells.get(cell, 0))
         return cells

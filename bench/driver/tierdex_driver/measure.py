@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tierdex_driver import counters, machine
+from tierdex_driver import counters, machine, perf
 from tierdex_driver.data import INDEX_SETTINGS, DataSets, IndexSpec
 from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed, Usage
@@ -24,8 +24,6 @@ READ_SETTINGS = (
     "depth", "lookahead-samples",
 )  # fmt: skip
 CELL_SETTINGS = ("k", "k1", "b", "exhaustive", "threads", "kernel", "cores", "counters", "seconds")
-# The sequential read rate of a device; "ssd" is that of the index.
-DEVICES = {"ssd": None, "sas": machine.SAS_BYTES_PER_SECOND, "hdd": None}
 # Queries of a simulated cell, at most: one takes fifty times as long in the simulator.
 SIMULATED_QUERIES_MAX = 20
 
@@ -69,23 +67,35 @@ def measure(cell: Cell, context: Context) -> list[Row]:
         case "sizes":
             return [sizes(need(cell, spec), context)]
         case "indexing":
-            known = need(cell, spec)
+            known = need(cell, spec, generated=True)
             request |= {"dir": str(context.data.directory), "codec": known.codec}
             request |= {name: getattr(known, name) for name in ("docs", "postings", "vocabulary")}
         case "codecs":
             request |= typed(settings) | {"codec": cell.get("codec")}
             request |= {"index": str(context.data.make(spec))} if spec else {}
-        case "intersect":
-            request |= typed(settings) | {"work": str(context.data.directory), "rounds": 1}
+        case "intersect" | "policies":
+            request |= typed(settings)
+            if cell.experiment == "intersect":
+                request |= {"work": str(context.data.directory), "hdd": request.pop("device", None) == "hdd"}
             if spec:
-                index, queries = context.data.make(spec), context.data.queries(spec)
-                request |= {"index": str(index), "queries": str(queries)}
+                request["index"] = str(context.data.make(spec))
+                request.setdefault("queries", str(context.data.queries(need(cell, spec, "queries" not in request))))
+            with ExitStack() as stack:
+                throttle = throttle_of(cell.get("device") or "ssd", context.data.directory, stack)
+                return list(context.program.run(request, enter_group(throttle))["rows"])
     return list(context.program.run(request)["rows"])
 
 
-def need(cell: Cell, spec: IndexSpec | None) -> IndexSpec:
+def enter_group(group: machine.Group | None) -> list[str]:
+    """The words before a program that runs in a group."""
+    return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group.procs)] if group else []
+
+
+def need(cell: Cell, spec: IndexSpec | None, generated: bool = False) -> IndexSpec:
     if spec is None:
         raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
+    if generated and spec.existing:
+        raise Usage(f"{cell}: this experiment generates its index; leave out `index`")
     return spec
 
 
@@ -203,20 +213,23 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
     one = input_of(cell, indexes[0], context)
     before: list[str] = []
     kernel = cell.get("kernel")
+    if context.counters and cores > 1:
+        raise CellFailed("counters are of one process: leave out `cores`")
     if context.counters == "callgrind":
         before = counters.callgrind_command(context.data.directory)
         # The fastest that valgrind runs: it does not know AVX-512.
         kernel = [name for name in context.facts["kernels"] if not name.startswith("avx512")][-1]
+    stat = perf.PerfStat(context.data.directory) if context.counters == "perf" else None
+    if stat:
+        before = stat.command
     slack = whole_number(cell, "slack", 20)
     plan = context.once({"experiment": "plan", "cell": one, "slack": slack})
     one = plan["cell"]
     context.pages.reserve(plan["huge_pages"] * cores)
     device = cell.get("device", "ssd") or "ssd"
-    if device not in DEVICES:
-        raise Usage(f"{cell}: `device` is one of {', '.join(DEVICES)}")
     with ExitStack() as stack:
         disk = stack.enter_context(machine.seek_disk(context.program.path, indexes)) if device == "hdd" else None
-        throttle = throttle_of(device, context, stack)
+        throttle = throttle_of(device, indexes[0], stack)
         if context.groups:
             machine.drop_page_cache()
         processes, groups = [], []
@@ -228,11 +241,13 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
                 group.limit_memory(machine.bytes_of(one["limit"]))
                 place |= {"join": [str(group.procs)], "stat": str(group.stat)}
                 if throttle and throttle.version == group.version == 2:
-                    limit_reads(group, device, context)
+                    limit_reads(group, device, index)
             if disk:
                 place["throttle"] = str(disk.delay)
             elif throttle and not (group and throttle.version == group.version == 2):
                 place["throttle"] = str(throttle.procs)
+            if stat:
+                place["perf"] = list(map(str, stat.pipes))
             process = context.program.start(one | {"index": str(index), "process": place}, before, kernel)
             stack.callback(stop, process)
             processes.append(process)
@@ -246,24 +261,39 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
         found = [row | {"bytes_fetched": None} for row in found]
     if context.counters == "callgrind":
         found = [counters.simulated_row(found[0], context.data.directory)]
+    if stat:
+        found = [stat.row(found[0])]
     row = sum_of_processes(found) | labels(cell, context) | sizes(spec, context)
     samples = row.pop("lookahead_samples", [])
     return [row, *sample_rows(cell, samples)]
 
 
-def throttle_of(device: str, context: Context, stack: ExitStack) -> machine.Group | None:
-    """A group whose members read at the rate of a slower device."""
-    if DEVICES[device] is None:
+def device_rate(device: str) -> int | None:
+    """The read rate of a device in bytes a second, if it is throttled."""
+    match device:
+        case "ssd" | "hdd":
+            return None
+        case "sas":
+            return machine.SAS_BYTES_PER_SECOND
+    try:
+        return machine.bytes_of(device)
+    except Usage as error:
+        raise Usage(f"`device` is ssd, sas, hdd or bytes a second such as 575M, not {device}") from error
+
+
+def throttle_of(device: str, directory: Path, stack: ExitStack) -> machine.Group | None:
+    """A group whose members read the disk of a directory at the rate of a slower device."""
+    if device_rate(device) is None:
         return None
     group = stack.enter_context(machine.Hierarchy.find("blkio", "io").group())
-    limit_reads(group, device, context)
+    limit_reads(group, device, directory)
     return group
 
 
-def limit_reads(group: machine.Group, device: str, context: Context) -> None:
-    rate = DEVICES[device]
+def limit_reads(group: machine.Group, device: str, directory: Path) -> None:
+    rate = device_rate(device)
     assert rate
-    group.limit_reads(machine.block_device(context.data.directory), rate)
+    group.limit_reads(machine.block_device(directory), rate)
 
 
 def labels(cell: Cell, context: Context) -> Row:
@@ -314,6 +344,7 @@ class Missing:
         self.groups = self._try(lambda: check_group(context)) if context.groups else "--no-group: no memory limits"
         self.throttle = self.groups or self._try(lambda: check_throttle(context))
         self.disk = self.groups or self._try(lambda: check_disk(context))
+        self.perf = self._try(perf.check)
 
     @staticmethod
     def _try(check: Any) -> str | None:
@@ -325,12 +356,10 @@ class Missing:
 
     def of(self, cell: Cell) -> str | None:
         """Why a cell cannot be measured here; None if it can."""
-        if cell.experiment == "intersect" and cell.get("bandwidth"):
-            return self.throttle
-        if cell.experiment == "intersect" and cell.get("hdd") == "true":
-            return self.disk
+        device = cell.get("device") or "ssd"
+        of_device = self.disk if device == "hdd" else self.throttle if device_rate(device) else None
         if cell.experiment != "queries":
-            return None
+            return of_device
         context, cores = self.context, cell.get("cores", "1")
         reasons = [
             (cell.get("region") == TIER or cell.get("meta-tier") == TIER)
@@ -347,9 +376,9 @@ class Missing:
             and "callgrind simulates neither memory tiers nor prefetching, only an index in memory",
             bool(cell.get("counters"))
             and not context.counters
-            and "performance counters are a run of their own: --counters callgrind simulates some",
-            cell.get("device") == "sas" and self.throttle,
-            cell.get("device") == "hdd" and self.disk,
+            and "counters are a run of their own: --counters perf, or --counters callgrind, which simulates some",
+            context.counters == "perf" and self.perf,
+            of_device,
             (context.groups or cell.get("mode") in ("base", "base-prefetch")) and self.groups,
             cores != "1"
             and real_region(cell.get("region"), context).split(":")[0] in ("file", "dax")
@@ -365,7 +394,7 @@ def check_group(context: Context) -> None:
 
 def check_throttle(context: Context) -> None:
     with ExitStack() as stack:
-        throttle_of("sas", context, stack)
+        throttle_of("sas", context.data.directory, stack)
 
 
 def check_disk(context: Context) -> None:

@@ -16,6 +16,9 @@ from matplotlib.axes import Axes
 from tierdex_driver.definitions import Figure, as_text
 from tierdex_driver.store import Row
 
+# Texts as texts: as outlines they would be most of a file.
+plt.rcParams["svg.fonttype"] = "none"
+
 PANEL_WIDTH, PANEL_HEIGHT = 4.2, 3.2
 COLUMNS = 3
 MARKERS = "osD^vPX*<>"
@@ -82,6 +85,7 @@ def draw_panel(axis: Axes, figure: Figure, panel: pd.DataFrame, line_names: list
     plot = figure.plot
     xs = list(dict.fromkeys(panel[plot["x"]]))
     numbers = all(is_number(x) for x in xs)
+    single = bool(line_names) and all(len(line.groupby(plot["x"])) == 1 for _, line in groups(panel, line_names))
     for number, (name, line) in enumerate(groups(panel, line_names)):
         by_x = line.groupby(plot["x"], sort=False)["value"]
         middle, low, high = by_x.median(), by_x.min(), by_x.max()
@@ -91,6 +95,8 @@ def draw_panel(axis: Axes, figure: Figure, panel: pd.DataFrame, line_names: list
         marker = MARKERS[number % len(MARKERS)]
         label = " ".join(part for part in name if part)
         axis.errorbar(places[order], middle.to_numpy()[order], spread, marker=marker, ms=4, lw=1.2, capsize=2, label=label)
+        if single:
+            axis.annotate(label, (places[0], middle.iloc[0]), xytext=(4, 2), textcoords="offset points", fontsize=5)
     if not numbers:
         axis.set_xticks(range(len(xs)), xs, rotation=30, ha="right", fontsize=7)
     if plot.get("logarithmic"):
@@ -99,7 +105,7 @@ def draw_panel(axis: Axes, figure: Figure, panel: pd.DataFrame, line_names: list
     axis.set_xlabel(plot["x-label"], fontsize=8)
     axis.tick_params(labelsize=7)
     axis.grid(alpha=0.3)
-    if line_names:
+    if line_names and not single:
         axis.legend(fontsize=6)
 
 

@@ -100,7 +100,10 @@ def cells_of(result: Result, claim: Claim, verdict: Verdict, results: dict[str, 
     rounds = min((len(ratio.rounds) for ratio in verdict.ratios), default=0)
     text = verdict.name
     if verdict.name == verdicts.DIFFERS:
-        text += f": {control_text(claim, results)}"
+        first = verdict.outside[0]
+        point = " ".join(f"{name}={value}" for name, value in first.of if value)
+        more = f" and {len(verdict.outside) - 1} more" if len(verdict.outside) > 1 else ""
+        text += f" at {ratio_text(first)} ({point}){more}: {control_text(claim, results)}"
     elif verdict.name == verdicts.NOT_MEASURABLE:
         text = f"{NOT_RUN if not result.was_run else text}: {'; '.join(result.reasons) or 'no such points'}"
     if claim.by_construction:

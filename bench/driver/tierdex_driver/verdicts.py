@@ -10,11 +10,14 @@ each look has half of the rate of errors of 5%. With fewer than 6 rounds a claim
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from tierdex_driver import intervals
 from tierdex_driver.definitions import Claim, Figure, as_text, as_texts
+from tierdex_driver.errors import Failed
 from tierdex_driver.store import Row
 
 AGREES = "agrees"
@@ -48,12 +51,13 @@ class Ratio:
 
     @property
     def mean(self) -> float:
-        """The geometric mean over the rounds."""
-        return intervals.geometric_mean(self.rounds)
+        """The geometric mean over the rounds; 0 or infinite if one of them is."""
+        special = [ratio for ratio in self.rounds if ratio in (0, math.inf)]
+        return special[0] if special else intervals.geometric_mean(self.rounds)
 
     def interval(self, error_rate: float = intervals.ERROR_RATE) -> tuple[float, float]:
         """The interval that contains the ratio, but for this rate of errors."""
-        if self.exact:
+        if self.exact or {0, math.inf} & set(self.rounds):
             return min(self.rounds), max(self.rounds)
         return intervals.interval([self.rounds], error_rate)
 
@@ -64,6 +68,8 @@ class Verdict:
     ratios: tuple[Ratio, ...]
     # Ratios whose interval contains a bound: more rounds may decide them.
     open_ratios: tuple[Ratio, ...] = ()
+    # The ratios outside the bounds, for which the claim differs.
+    outside: tuple[Ratio, ...] = ()
 
 
 def points(figure: Figure, measure: str, rows: list[Row]) -> dict[Point, dict[int, float]]:
@@ -76,7 +82,9 @@ def points(figure: Figure, measure: str, rows: list[Row]) -> dict[Point, dict[in
         value = row.get(measure)
         if isinstance(value, int | float) and all(name in row for name in names):
             point = tuple((name, "" if row[name] is None else as_text(row[name])) for name in names)
-            found.setdefault(point, {})[row["round"]] = float(value)
+            values = found.setdefault(point, {})
+            if values.setdefault(row["round"], float(value)) != value:
+                raise Failed(f"{figure.name}: two cells have the point {dict(point)}; name what differs as a dimension")
     return found
 
 
@@ -100,10 +108,17 @@ def ratios(figure: Figure, claim: Claim, rows: list[Row]) -> list[Ratio]:
             if of == to or not is_alike or not is_selected(to, claim.to or {}):
                 continue
             both = sorted(values.keys() & others.keys())
-            pairs = [values[round] / others[round] for round in both if values[round] > 0 and others[round] > 0]
+            pairs = [quotient(values[round], others[round]) for round in both]
             if pairs:
                 found.append(Ratio(of, to, tuple(pairs), exact))
     return found
+
+
+def quotient(one: float, other: float) -> float:
+    """A ratio of two amounts: 1 of two zeros, infinite if only the second is zero."""
+    if other:
+        return one / other
+    return math.inf if one else 1.0
 
 
 def judge(figure: Figure, claim: Claim, rows: list[Row]) -> Verdict:
@@ -120,7 +135,7 @@ def judge(figure: Figure, claim: Claim, rows: list[Row]) -> Verdict:
         known and is_outside(claim, ratio.interval(rate / len(found))) for ratio, known in zip(found, enough, strict=True)
     ]
     if any(outside):
-        return Verdict(DIFFERS, found)
+        return Verdict(DIFFERS, found, outside=tuple(itertools.compress(found, outside)))
     if all(inside):
         return Verdict(AGREES, found)
     return Verdict(UNDECIDED, found, tuple(ratio for ratio, within in zip(found, inside, strict=True) if not within))

@@ -22,13 +22,6 @@ pub struct QueryWorkload {
     pub repeats: u32,
 }
 
-impl QueryWorkload {
-    /// The name in file names.
-    pub(crate) fn file_name(self) -> String {
-        format!("{}-{}-rp{}", self.shape, self.class, self.repeats)
-    }
-}
-
 impl fmt::Display for QueryWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} RP {}%", self.shape, self.class, self.repeats)

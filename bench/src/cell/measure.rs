@@ -12,10 +12,10 @@
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
 use crate::cell::{Cell, EngineReads, Reads, processors::Processors};
-use crate::{Error, HeldIndex, Result, counters::CounterRecorder, counters::EventCounts};
+use crate::{Error, HeldIndex, Result};
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
-use std::{fs, fs::File, hint::black_box, io::Write, path::Path, thread::Builder};
+use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, path::PathBuf, thread::Builder};
 use tierdex::internal::cache::CacheStats;
 use tierdex::io::PosixDisk;
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};
@@ -34,24 +34,20 @@ pub fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
     }
     place.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
-    // Before other threads start, so that they are counted.
-    let recorder = cell.counters.map(CounterRecorder::open).transpose()?;
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     let mut measured = match &cell.reads {
         Reads::Searcher { region, slow_tier } => {
-            run.run_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?, recorder)?
+            run.run_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?)?
         }
         Reads::HeldEngine { region, single } => {
             let reads = EngineReads { single: *single, ..EngineReads::default() };
             let options = reads.options(cell.threads, cell.k).keep_in(region.clone());
-            run.run_engine(&options, *single, recorder)?
+            run.run_engine(&options, *single)?
         }
-        Reads::Engine(reads) => {
-            run.run_engine(&reads.options(cell.threads, cell.k), reads.single, recorder)?
-        }
+        Reads::Engine(reads) => run.run_engine(&reads.options(cell.threads, cell.k), reads.single)?,
         Reads::Lists(reads) => {
             let executor = ListExecutor::new(&run.index, &reads.options(cell.threads, cell.k))?;
-            run.run_executor(&executor, reads.samples, recorder)?
+            run.run_executor(&executor, reads.samples)?
         }
     };
     measured.process_peak = process_status("VmHWM:").unwrap_or(0) << 10;
@@ -86,12 +82,11 @@ struct ReadCounters {
 }
 
 impl CellRun<'_> {
-    fn run_searcher(&self, held: &HeldIndex, recorder: Option<CounterRecorder>) -> Result<CellMeasurement> {
+    fn run_searcher(&self, held: &HeldIndex) -> Result<CellMeasurement> {
         let processors = Processors::allowed()?;
         let counters =
             || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: bytes_fetched() };
-        let measured =
-            self.measure_repetitions(recorder, true, &counters, &|| self.search_all(held, &processors))?;
+        let measured = self.measure_repetitions(true, &counters, &|| self.search_all(held, &processors))?;
         Ok(CellMeasurement { engine: "none".to_string(), ..measured })
     }
 
@@ -127,12 +122,7 @@ impl CellRun<'_> {
 
     /// Answers all queries by an engine. If `single`, each is submitted when the one before is answered, else
     /// all are a batch.
-    fn run_engine(
-        &self,
-        options: &EngineOptions,
-        single: bool,
-        recorder: Option<CounterRecorder>,
-    ) -> Result<CellMeasurement> {
+    fn run_engine(&self, options: &EngineOptions, single: bool) -> Result<CellMeasurement> {
         let engine = Engine::new(&self.index, options)?;
         let repetition = || -> Result<Repetition> {
             let mut measured = Repetition::new(self.queries.len());
@@ -157,7 +147,7 @@ impl CellRun<'_> {
             let cache = Some(page_counters(&engine.stats()));
             ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: bytes_fetched() }
         };
-        let measured = self.measure_repetitions(recorder, is_held, &counters, &repetition)?;
+        let measured = self.measure_repetitions(is_held, &counters, &repetition)?;
         Ok(CellMeasurement {
             engine: engine.read_method().to_string(),
             fallback: engine.fallback().map(str::to_string),
@@ -166,12 +156,7 @@ impl CellRun<'_> {
         })
     }
 
-    fn run_executor(
-        &self,
-        executor: &ListExecutor,
-        samples_max: usize,
-        recorder: Option<CounterRecorder>,
-    ) -> Result<CellMeasurement> {
+    fn run_executor(&self, executor: &ListExecutor, samples_max: usize) -> Result<CellMeasurement> {
         let repetition = || -> Result<Repetition> {
             let mut measured = Repetition::new(self.queries.len());
             let mut source = self.queries.iter().cloned();
@@ -191,7 +176,7 @@ impl CellRun<'_> {
             bytes_read: executor.bytes_read(),
             fetched: bytes_fetched(),
         };
-        let measured = self.measure_repetitions(recorder, false, &counters, &repetition)?;
+        let measured = self.measure_repetitions(false, &counters, &repetition)?;
         // The samples are of both repetitions; those of the first are dropped.
         let began = self.queries.len() as u64;
         let noted = executor.lookahead_samples().into_iter().filter(|sample| sample.ended > began);
@@ -212,12 +197,20 @@ impl CellRun<'_> {
         if self.options.count { total } else { 0 }
     }
 
+    /// Answers all queries once more, while `perf stat` counts events.
+    fn counted_repetition(&self, repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
+        let perf = self.cell.process.perf.as_ref();
+        perf.map_or(Ok(()), |pipes| control_perf(pipes, "enable\n"))?;
+        let measured = repetition()?;
+        perf.map_or(Ok(()), |pipes| control_perf(pipes, "disable\n"))?;
+        Ok(measured)
+    }
+
     /// Answers all queries twice, and measures the second time, which is repeated until it has taken long
     /// enough. `repetition` answers all queries once; `counters` are read before and after the first
     /// measured repetition.
     fn measure_repetitions(
         &self,
-        recorder: Option<CounterRecorder>,
         in_memory: bool,
         counters: &dyn Fn() -> ReadCounters,
         repetition: &dyn Fn() -> Result<Repetition>,
@@ -225,7 +218,7 @@ impl CellRun<'_> {
         let first = first_repetition(repetition)?;
         self.cell.process.throttle.iter().try_for_each(|procs| join_cgroup(procs))?;
         let before = counters();
-        let (mut second, events) = measured_repetition(recorder, repetition)?;
+        let mut second = self.counted_repetition(repetition)?;
         let after = counters();
         let least = self.cell.seconds.unwrap_or(if in_memory { MEMORY_SECONDS_MIN } else { 0.0 });
         while second.seconds < least && !self.queries.is_empty() {
@@ -236,11 +229,21 @@ impl CellRun<'_> {
             bytes_read: after.bytes_read - before.bytes_read,
             bytes_fetched: after.fetched.zip(before.fetched).map(|(after, before)| after - before),
             lists,
-            counters: events,
             ..Repetition::measurement(first, second)
         })
     }
 }
+
+/// Writes a command to `perf stat`, and waits until it is obeyed.
+fn control_perf(pipes: &(PathBuf, PathBuf), command: &str) -> Result<()> {
+    let (commands, acknowledgements) = pipes;
+    let write = || File::options().write(true).open(commands)?.write_all(command.as_bytes());
+    let read = || File::open(acknowledgements)?.read_exact(&mut [0; PERF_ACKNOWLEDGEMENT.len()]);
+    write().and_then(|()| read()).map_err(Error::failed("cannot control `perf stat`"))
+}
+
+/// The answer of `perf stat` to a command.
+const PERF_ACKNOWLEDGEMENT: &str = "ack\n\0";
 
 /// The counters of an engine's cache.
 fn page_counters(stats: &CacheStats) -> CacheCounters {
@@ -271,17 +274,6 @@ fn list_counters(stats: &ListCacheStats) -> CacheCounters {
 #[inline(never)]
 fn first_repetition(repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
     black_box(repetition())
-}
-
-/// Answers all queries once more, and counts events of the processor meanwhile.
-fn measured_repetition(
-    mut recorder: Option<CounterRecorder>,
-    repetition: &dyn Fn() -> Result<Repetition>,
-) -> Result<(Repetition, Option<EventCounts>)> {
-    recorder.as_mut().map_or(Ok(()), CounterRecorder::start)?;
-    let measured = repetition()?;
-    let counts = recorder.as_mut().map(CounterRecorder::stop).transpose()?;
-    Ok((measured, counts))
 }
 
 /// Queries over an index in memory are repeated until they have been measured for this many seconds: a
@@ -406,7 +398,7 @@ mod tests {
         assert!(matches!(second.add(repetition(8, 1.0)), Err(Error::Failed(why)) if why.contains("answers")));
         let measured = Repetition::measurement(repetition(7, 2.0), second);
         assert_eq!((measured.seconds, measured.queries, measured.first_seconds), (0.5, 2, 2.0));
-        assert_eq!((measured.qps(), measured.p50, measured.p99), (4.0, 1.0, 3.0));
+        assert_eq!((measured.p50, measured.p99), (1.0, 3.0));
     }
 
     #[test]

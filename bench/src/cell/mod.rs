@@ -17,13 +17,11 @@
 //! ```
 //!
 //! `tierdex-bench cell` reads a cell from its standard input, so each measurement has a process of its own.
-//! The experiment [`cache`](crate::cache) and the [`driver`](crate::driver) make cells; `compare` runs any
-//! cells with two builds.
+//! The [`driver`](crate::driver) makes cells; its command `compare` runs any cells with two builds.
 
 mod as_size;
 pub(crate) mod as_text;
 mod draw;
-mod launch;
 mod measure;
 mod measurement;
 mod memory_plan;
@@ -34,17 +32,14 @@ mod reads;
 
 pub use draw::QueryWorkload;
 pub(crate) use draw::{DrawnQueries, TermPools};
-pub use launch::Launch;
-pub(crate) use launch::one_line;
 pub use measure::measure_cell;
 pub use measurement::{CacheCounters, CellMeasurement};
 pub(crate) use memory_plan::set_memory_limit;
 pub use queries::CellQueries;
 pub use query_kind::{QueryShape, TermClass};
 pub use reads::{EngineReads, ListReads, Reads};
-pub(crate) use reads::{lookahead_text, parse_lookahead};
 
-use crate::{Error, Result, counters::CounterSet};
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tierdex::{Bm25, SearchOptions, limits::DEFAULT_B, limits::DEFAULT_K1};
@@ -84,9 +79,6 @@ pub struct Cell {
     /// Memory limit of the process in bytes. The process that starts this one creates the control group.
     #[serde(default, with = "as_size")]
     pub limit: Option<u64>,
-    /// Events of the processor that are counted during the second repetition.
-    #[serde(default, with = "as_text::optional")]
-    pub counters: Option<CounterSet>,
     /// Control groups that the process joins before it opens the index, and its processor.
     #[serde(default)]
     pub process: ProcessPlacement,
@@ -102,6 +94,9 @@ pub struct ProcessPlacement {
     pub throttle: Option<PathBuf>,
     /// The memory statistics file of the control group.
     pub stat: Option<PathBuf>,
+    /// Pipes of `perf stat --control`: that for commands, and that for their acknowledgements. Events are
+    /// counted during the second repetition.
+    pub perf: Option<(PathBuf, PathBuf)>,
     /// Number of the processor to which the process is pinned with all its threads.
     pub processor: Option<usize>,
 }
@@ -157,8 +152,8 @@ mod tests {
     fn a_cell_round_trips_through_json() {
         let list = r#"{"index": "i", "queries": {"terms": [["a", "ü\""], ["c", "d"]], "shape": "AND", "field": 3},
             "reads": {"by": "lists", "mode": "base", "dram": "50M", "region": "file:/dev/shm/a", "size": "5%"},
-            "k": 1024, "count": true, "k1": 0.9, "b": 0, "counters": "top-down", "limit": "7",
-            "process": {"join": ["/sys/fs/cgroup/x/cgroup.procs"], "processor": 1}}"#;
+            "k": 1024, "count": true, "k1": 0.9, "b": 0, "limit": "7",
+            "process": {"join": ["/sys/fs/cgroup/x/cgroup.procs"], "processor": 1, "perf": ["c", "a"]}}"#;
         let engine = r#"{"index": "i", "queries": {"file": "q"}, "threads": 2,
             "reads": {"by": "engine", "size": "0.5%", "io": "pread", "policy": "sieve"}}"#;
         let memory = r#"{"index": "i", "queries": {"texts": ["+a b"]},

@@ -1,6 +1,6 @@
 //! The flags of the experiment.
 
-use crate::{Error, Result, command_line::published_path};
+use crate::{Error, Result};
 use clap::Args;
 use std::path::PathBuf;
 use tierdex::codec::Kernel;
@@ -14,9 +14,6 @@ pub struct Flags {
     /// Also measure the lists of this index: those of every term with at least 256 documents
     #[arg(long, value_name = "DIR")]
     pub index: Option<PathBuf>,
-    /// Write report.md, data.json and codecs.svg into this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
     /// Measure only this codec; can be repeated [default: all]
     #[arg(long, value_name = "NAME")]
     pub codec: Vec<String>,
@@ -28,6 +25,9 @@ pub struct Flags {
     /// two, in random order
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100), conflicts_with = "index")]
     pub one_byte: Option<u32>,
+    /// A row for each dataset, in place of one for each length class of its lists
+    #[arg(long)]
+    pub sums: bool,
     /// Seed of the generated data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -55,36 +55,11 @@ impl Flags {
     pub(super) fn selects(&self, codec: &str) -> bool {
         self.codec.is_empty() || self.codec.iter().any(|name| name == codec)
     }
-
-    /// The command line for reports.
-    pub(super) fn command(&self) -> String {
-        let mut words = Vec::new();
-        words.extend(self.quick.then(|| "--quick".to_string()));
-        words.extend(self.index.as_deref().map(|dir| format!("--index {}", published_path(dir))));
-        words.extend(self.codec.iter().map(|name| format!("--codec {name}")));
-        words.extend(self.kernel.iter().map(|name| format!("--kernel {name}")));
-        words.extend(self.one_byte.map(|percent| format!("--one-byte {percent}")));
-        words.push(format!("--seed {}", self.seed));
-        words.extend(self.out.as_deref().map(|dir| format!("--out {}", published_path(dir))));
-        words.join(" ")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_shows_no_absolute_path() {
-        let flags = Flags {
-            quick: true,
-            index: Some("/a/b/index".into()),
-            out: Some("out/codecs".into()),
-            codec: vec!["pfor256".into()],
-            ..Flags::default()
-        };
-        assert_eq!(flags.command(), "--quick --index index --codec pfor256 --seed 0 --out out/codecs");
-    }
 
     #[test]
     fn an_unknown_kernel_is_a_usage_error() {

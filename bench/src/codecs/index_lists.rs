@@ -13,8 +13,6 @@ const DOCUMENTS_MIN: u32 = 256;
 /// Lists by length class K: `2^K` to `2^(K+1) - 1` documents.
 pub(super) struct IndexLists {
     classes: BTreeMap<u32, LengthClass>,
-    /// Number of terms with at least [`DOCUMENTS_MIN`] documents.
-    pub(super) terms: u64,
     /// Every `stride`-th of these terms is taken.
     pub(super) stride: u64,
 }
@@ -41,7 +39,7 @@ impl IndexLists {
             let name = dir.display();
             return Err(Error::Failed(format!("{name}: no term has {DOCUMENTS_MIN} documents or more")));
         }
-        let mut lists = IndexLists { classes: BTreeMap::new(), terms, stride: ints.div_ceil(ints_max) };
+        let mut lists = IndexLists { classes: BTreeMap::new(), stride: ints.div_ceil(ints_max) };
         let mut number = 0;
         each_long_term(&index, &mut |field, term| {
             stop.check().map_err(|_| Error::Interrupted)?;

@@ -51,7 +51,6 @@ pub(super) fn measure_group(
         codec: contender.codec(),
         kernel: contender.kernel(),
         dataset: group.dataset,
-        kind: group.kind,
         k: group.k,
         lists: group.lists.len() as u64,
         ints: group.ints(),

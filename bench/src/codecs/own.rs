@@ -3,9 +3,6 @@
 use crate::codecs::{contender::Contender, list_group::ValueKind};
 use tierdex::codec::{Codec, Kernel};
 
-/// The name of [`Memcpy`].
-pub(super) const MEMCPY: &str = "memcpy";
-
 /// A codec of this project with one of its kernels.
 pub struct OwnCodec {
     codec: Codec,
@@ -51,7 +48,7 @@ impl Contender for Memcpy {
     type Word = u32;
 
     fn codec(&self) -> String {
-        MEMCPY.to_string()
+        "memcpy".to_string()
     }
 
     fn kernel(&self) -> String {

@@ -1,6 +1,5 @@
 //! Measurements, one row per contender and group, and sums over a dataset.
 
-use super::list_group::ValueKind;
 use serde_json::{Value, json};
 
 /// One contender on one group, or on all groups of a dataset.
@@ -12,8 +11,6 @@ pub struct CodecRow {
     pub kernel: String,
     /// Name of the dataset.
     pub dataset: &'static str,
-    /// Kind of the values.
-    pub kind: ValueKind,
     /// Length class; `None` for the whole dataset.
     pub k: Option<u32>,
     /// Number of lists.
@@ -95,31 +92,15 @@ impl CodecRows {
         self.rows.extend(rows);
     }
 
-    /// Names and value kinds of the datasets, in the order of the run.
-    pub fn datasets(&self) -> Vec<(&'static str, ValueKind)> {
-        let mut datasets = Vec::new();
-        for row in &self.rows {
-            if !datasets.contains(&(row.dataset, row.kind)) {
-                datasets.push((row.dataset, row.kind));
-            }
-        }
+    /// Names of the datasets, in the order of the run.
+    fn datasets(&self) -> Vec<&'static str> {
+        let mut datasets: Vec<&'static str> = self.rows.iter().map(|row| row.dataset).collect();
+        datasets.dedup();
         datasets
     }
 
-    /// The length classes of a dataset.
-    pub fn classes(&self, dataset: &str) -> Vec<u32> {
-        let mut classes: Vec<u32> = self.of(dataset).filter_map(|row| row.k).collect();
-        classes.dedup();
-        classes
-    }
-
-    /// The row of a contender for one length class.
-    pub fn class(&self, dataset: &str, k: u32, codec: &str, kernel: &str) -> Option<&CodecRow> {
-        self.of(dataset).find(|row| row.k == Some(k) && row.is(codec, kernel))
-    }
-
     /// The sums over all length classes of a dataset, per contender, in the order of the run.
-    pub fn totals(&self, dataset: &str) -> Vec<CodecRow> {
+    fn totals(&self, dataset: &str) -> Vec<CodecRow> {
         let mut totals: Vec<CodecRow> = Vec::new();
         for row in self.of(dataset) {
             match totals.iter_mut().find(|total| total.is(&row.codec, &row.kernel)) {
@@ -130,25 +111,15 @@ impl CodecRows {
         totals
     }
 
-    /// The sum of a contender over all length classes of all `datasets`; `None` if one of them was not
-    /// measured.
-    pub fn total(&self, datasets: &[&str], codec: &str, kernel: &str) -> Option<CodecRow> {
-        let mut parts = datasets
-            .iter()
-            .map(|dataset| self.totals(dataset).into_iter().find(|total| total.is(codec, kernel)));
-        let first = parts.next()??;
-        parts.try_fold(first, |mut sum, part| {
-            sum.add(&part?);
-            Some(sum)
-        })
-    }
-
-    /// For each dataset the sums with `k` null, one per contender, then the rows of its length classes.
-    pub fn to_json(&self) -> Value {
+    /// A row for each contender and length class; if `sums`, for each contender and dataset. Frequencies have
+    /// no length classes.
+    pub fn to_json(&self, sums: bool) -> Value {
         let mut rows = Vec::new();
-        for (dataset, _) in self.datasets() {
-            rows.extend(self.totals(dataset).iter().map(CodecRow::to_json));
-            rows.extend(self.of(dataset).filter(|row| row.k.is_some()).map(CodecRow::to_json));
+        for dataset in self.datasets() {
+            match sums {
+                true => rows.extend(self.totals(dataset).iter().map(CodecRow::to_json)),
+                false => rows.extend(self.of(dataset).filter(|row| row.k.is_some()).map(CodecRow::to_json)),
+            }
         }
         Value::Array(rows)
     }
@@ -159,22 +130,16 @@ impl CodecRows {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
     /// A row of a million values; bits and milliseconds grow with the length class.
-    pub(in super::super) fn row(
-        dataset: &'static str,
-        k: Option<u32>,
-        codec: &str,
-        kernel: &str,
-    ) -> CodecRow {
+    fn row(dataset: &'static str, k: Option<u32>, codec: &str, kernel: &str) -> CodecRow {
         let step = f64::from(k.unwrap_or_default());
         CodecRow {
             codec: codec.to_string(),
             kernel: kernel.to_string(),
             dataset,
-            kind: if dataset.contains("freq") { ValueKind::Frequencies } else { ValueKind::Ids },
             k,
             lists: 10,
             ints: 1_000_000,
@@ -185,7 +150,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in super::super) fn rows() -> CodecRows {
+    fn rows() -> CodecRows {
         let mut rows = CodecRows::default();
         for k in [10, 12] {
             let contenders = [("memcpy", "-"), ("vbyte-delta", "scalar"), ("vbyte-delta", "avx2")];
@@ -197,37 +162,20 @@ pub(super) mod tests {
 
     #[test]
     fn sums_add_values_and_times() {
-        let rows = rows();
-        let total = rows.total(&["uniform"], "vbyte-delta", "avx2").unwrap();
+        let totals = rows().totals("uniform");
+        let total = totals.iter().find(|total| total.is("vbyte-delta", "avx2")).unwrap();
         assert_eq!((total.k, total.lists, total.ints), (None, 20, 2_000_000));
         assert_eq!(total.bits(), 11.0);
         assert!((total.decode_l1() - 2e-3 / 24e-3).abs() < 1e-9);
-        assert!(rows.total(&["uniform", "zipf-freq"], "vbyte-delta", "avx2").is_none());
-        assert_eq!(rows.classes("uniform"), [10, 12]);
-        assert_eq!(rows.classes("zipf-freq"), [0; 0]);
     }
 
     #[test]
-    fn json_rows_have_eight_members_and_sums_come_first() {
-        let json = rows().to_json();
-        let rows = json.as_array().unwrap();
-        assert_eq!(rows.len(), 3 + 6 + 1);
-        let members = [
-            "codec",
-            "kernel",
-            "dataset",
-            "k",
-            "bits_per_int",
-            "decode_l1_gips",
-            "decode_ram_gips",
-            "encode_gips",
-        ];
-        for row in rows {
-            let found: Vec<&String> = row.as_object().unwrap().keys().collect();
-            assert_eq!(found, members);
-        }
-        assert_eq!(rows[0]["k"], Value::Null);
-        assert_eq!((&rows[3]["k"], &rows[3]["bits_per_int"]), (&json!(10), &json!(10.0)));
-        assert_eq!((&rows[9]["dataset"], &rows[9]["k"]), (&json!("zipf-freq"), &Value::Null));
+    fn rows_are_those_of_length_classes_or_sums() {
+        let count = |sums| {
+            let json = rows().to_json(sums);
+            let rows = json.as_array().unwrap();
+            (rows.len(), rows.iter().filter(|row| row["k"].is_null()).count())
+        };
+        assert_eq!((count(false), count(true)), ((6, 0), (3 + 1, 4)));
     }
 }

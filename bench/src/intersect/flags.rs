@@ -1,7 +1,7 @@
 //! The flags of the experiment.
 
 use crate::intersect::settings::{Settings, Sweep};
-use crate::{Error, Result, command_line::published_path, intersection::ReaderThreads};
+use crate::{Error, Result, intersection::ReaderThreads};
 use clap::Args;
 use std::path::PathBuf;
 use tierdex::{StopSignal, io::ReadOptions, io::Size};
@@ -9,14 +9,11 @@ use tierdex::{StopSignal, io::ReadOptions, io::Size};
 /// Flags of the experiment.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Lists of a hundredth of the size and one round: one or two seconds
+    /// Lists of a hundredth of the size: one or two seconds
     #[arg(long)]
     pub quick: bool,
-    /// Write report.md, data.json and a plot per sweep into this directory
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Directory for the list files, which are removed at the end [default: that of --out, else the system's
-    /// directory for temporary files]
+    /// Directory for the list files, which are removed at the end [default: the system's directory for
+    /// temporary files]
     #[arg(long, value_name = "DIR")]
     pub work: Option<PathBuf>,
     /// Also measure the queries of --queries over the lists of this index
@@ -37,12 +34,6 @@ pub struct Flags {
     /// root)
     #[arg(long)]
     pub hdd: bool,
-    /// Read at most SIZE bytes a second, limited by a control group (needs root)
-    #[arg(long, value_name = "SIZE", conflicts_with = "hdd", value_parser = parse_bandwidth)]
-    pub bandwidth: Option<u64>,
-    /// Rounds; medians are reported [default: 3; 1 with --quick]
-    #[arg(long, value_name = "N")]
-    pub rounds: Option<usize>,
     /// Threads of bl, sl, zz and bf
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub threads: usize,
@@ -75,13 +66,6 @@ pub struct Flags {
     pub seed: u64,
 }
 
-fn parse_bandwidth(text: &str) -> std::result::Result<u64, String> {
-    match text.parse() {
-        Ok(Size::Bytes(bytes)) if bytes >= 1 << 20 => Ok(bytes),
-        _ => Err("expected bytes a second, at least 1M".to_string()),
-    }
-}
-
 impl Flags {
     /// Parses and checks the flags.
     ///
@@ -110,7 +94,6 @@ impl Flags {
             ("--threads", self.threads, ReaderThreads::THREADS_MAX),
             ("--depth", self.depth(), ReadOptions::DEPTH_MAX),
             ("--bl-depth", self.bl_depth, 64),
-            ("--rounds", self.rounds.unwrap_or(1), 1000),
             ("--limit", self.limit, 1 << 20),
         ] {
             if !(1..=most).contains(&number) {
@@ -127,7 +110,6 @@ impl Flags {
         }
         Ok(Settings {
             sweeps,
-            rounds: self.rounds.unwrap_or(if self.quick { 1 } else { 3 }),
             threads: self.threads,
             short,
             long,
@@ -152,28 +134,5 @@ impl Flags {
     /// Largest read of direct, as the flag writes it. On a hard disk it is as large as a read of bl.
     fn read(&self) -> &str {
         self.read.as_deref().unwrap_or(if self.hdd { "1M" } else { "128K" })
-    }
-
-    /// The command line for reports.
-    pub(super) fn command(&self) -> String {
-        let mut words = vec!["tierdex-bench intersect".to_string()];
-        words.extend(self.quick.then(|| "--quick".to_string()));
-        words.extend(self.hdd.then(|| "--hdd".to_string()));
-        words.extend(self.bandwidth.map(|bytes| format!("--bandwidth {bytes}")));
-        for (flag, value) in [("--index", &self.index), ("--queries", &self.queries), ("--work", &self.work)]
-        {
-            words.extend(value.as_deref().map(|value| format!("{flag} {}", published_path(value))));
-        }
-        words.extend(self.index.as_ref().map(|_| format!("--limit {}", self.limit)));
-        words.extend(self.sweep.iter().map(|name| format!("--sweep {name}")));
-        words.extend(self.rounds.map(|rounds| format!("--rounds {rounds}")));
-        words.push(format!("--threads {}", self.threads));
-        words.extend(self.short.map(|short| format!("--short {short}")));
-        words.extend(self.long.map(|long| format!("--long {long}")));
-        words.push(format!("--common {} --filter {} --depth {}", self.common, self.filter, self.depth()));
-        words.push(format!("--bl-depth {} --read {} --region {}", self.bl_depth, self.read(), self.region));
-        words.push(format!("--seed {}", self.seed));
-        words.extend(self.out.as_deref().map(|dir| format!("--out {}", published_path(dir))));
-        words.join(" ")
     }
 }

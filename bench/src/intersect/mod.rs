@@ -4,20 +4,16 @@
 //!
 //! 1. `lists` generates lists as in section IV of the paper; `query_log` takes the lists of an index. Lists
 //!    are written into files of pages, one file per codec.
-//! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn, round after round,
-//!    in an `IntersectionRunner`. Reads bypass the page cache, so that every read goes to the device.
-//!    Results are compared with an intersection in memory. A hard disk is emulated (`seek_disk`).
-//! 3. Medians are [`SweepRow`]s: tables, a report, JSON, and a plot per sweep.
+//! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn, in an
+//!    `IntersectionRunner`. Reads bypass the page cache, so that every read goes to the device. Results are
+//!    compared with an intersection in memory. A hard disk is emulated (`seek_disk`).
+//! 3. Each algorithm at each point is a [`SweepRow`].
 
 mod cpu_time;
 mod flags;
 mod lists;
 mod measure;
-mod output;
-mod plot;
 mod query_log;
-mod report;
-mod results;
 mod row;
 mod runner;
 mod settings;
@@ -25,10 +21,9 @@ mod sweep;
 mod work_dir;
 
 pub use flags::Flags;
-pub use results::IntersectResults;
 pub use row::SweepRow;
 
-use crate::{Result, output_dir, status};
+use crate::Result;
 use settings::Settings;
 use tierdex::StopSignal;
 use work_dir::WorkDir;
@@ -38,19 +33,15 @@ use work_dir::WorkDir;
 /// # Errors
 /// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read;
 /// [`Error::Interrupted`](crate::Error::Interrupted) if `stop` is raised.
-pub fn run(flags: &Flags, stop: &StopSignal) -> Result<IntersectResults> {
+pub fn run(flags: &Flags, stop: &StopSignal) -> Result<Vec<SweepRow>> {
     let settings = Settings { stop: stop.clone(), ..flags.settings()? };
-    if let Some(dir) = &flags.out {
-        output_dir::create(dir)?;
-    }
     let work = WorkDir::new(flags, stop)?;
-    let mut results = IntersectResults::new(flags, &settings);
+    let mut rows = Vec::new();
     if !settings.sweeps.is_empty() {
-        sweep::run_sweeps(&work, &settings, &mut results)?;
+        sweep::run_sweeps(&work, &settings, &mut rows)?;
     }
     if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
-        query_log::run_query_log(&work, &settings, index, queries, &mut results)?;
+        query_log::run_query_log(&work, &settings, index, queries, &mut rows)?;
     }
-    status::show_status("");
-    Ok(results)
+    Ok(rows)
 }

@@ -4,10 +4,8 @@
 use crate::intersect::lists::intersect_in_memory;
 use crate::intersect::measure::{SweepPoint, measure_point};
 use crate::intersect::settings::{COMPARED_CODECS, Settings, Sweep};
-use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
-use crate::{
-    Error, Result, intersection::Algorithm, intersection::PagedList, postings::read_postings, status,
-};
+use crate::intersect::{row::SweepRow, runner::IntersectionRunner, work_dir::WorkDir};
+use crate::{Error, Result, intersection::Algorithm, intersection::PagedList, postings::read_postings};
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 use tierdex::{Index, analysis::Analyzer, internal::segment::read::FILES, io::PosixDisk};
 
@@ -20,12 +18,10 @@ pub(super) fn run_query_log(
     settings: &Settings,
     index: &Path,
     queries: &Path,
-    results: &mut IntersectResults,
+    rows: &mut Vec<SweepRow>,
 ) -> Result<()> {
-    status::show_status("copying lists");
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
     let (terms, queries) = QueryTerms::read(&index, queries, settings)?;
-    results.queries = Some((queries.len(), terms.lists.len()));
     let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();
     let expected: Vec<Vec<u32>> = queries
         .iter()
@@ -44,7 +40,7 @@ pub(super) fn run_query_log(
             algorithms: &Algorithm::ALL,
             queries: &queries,
         };
-        results.rows.extend(measure_point(&mut runner, &at, settings)?);
+        rows.extend(measure_point(&mut runner, &at, settings)?);
     }
     Ok(())
 }

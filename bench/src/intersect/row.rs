@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 pub struct SweepRow {
     /// Name of the sweep.
     pub sweep: &'static str,
-    /// Position on the axis of the plot.
+    /// Value of the parameter.
     pub x: f64,
-    /// Label of the point in the table.
+    /// Label of the point.
     pub label: String,
     /// The algorithm.
     pub algorithm: Algorithm,
@@ -18,11 +18,9 @@ pub struct SweepRow {
     pub threads: usize,
     /// Number of queries that the figures are sums over.
     pub queries: usize,
-    /// Median over the rounds of the time, in seconds.
+    /// Time in seconds.
     pub seconds: f64,
-    /// Seconds of the fastest and of the slowest round.
-    pub spread: (f64, f64),
-    /// Median over the rounds of the CPU time of all threads, in seconds.
+    /// CPU time of all threads in seconds.
     pub cpu_seconds: f64,
     /// Reads and pages.
     pub reads: ReadStats,
@@ -42,8 +40,6 @@ impl SweepRow {
             "threads": self.threads,
             "queries": self.queries,
             "seconds": self.seconds,
-            "seconds_min": self.spread.0,
-            "seconds_max": self.spread.1,
             "cpu_seconds": self.cpu_seconds,
             "pages_read": self.reads.pages,
             "bytes_read": self.reads.bytes,

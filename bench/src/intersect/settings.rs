@@ -6,7 +6,6 @@ use tierdex::{StopSignal, codec::Codec, io::RegionKind};
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) sweeps: Vec<Sweep>,
-    pub(super) rounds: usize,
     pub(super) threads: usize,
     pub(super) short: u32,
     pub(super) long: u32,

@@ -2,9 +2,9 @@
 
 use crate::intersect::lists::{intersect_in_memory, short_list, superset_ids, uniform_ids};
 use crate::intersect::settings::{COMPARED_CODECS, Settings, Sweep};
-use crate::intersect::{results::IntersectResults, runner::IntersectionRunner, work_dir::WorkDir};
+use crate::intersect::{row::SweepRow, runner::IntersectionRunner, work_dir::WorkDir};
 use crate::intersection::{Algorithm, CostModel, PagedList};
-use crate::{Random, Result, intersect::measure::SweepPoint, intersect::measure::measure_point, status};
+use crate::{Random, Result, intersect::measure::SweepPoint, intersect::measure::measure_point};
 use tierdex::codec::Codec;
 
 /// A query: its lists on disk, and the ids that an intersection must find.
@@ -20,7 +20,6 @@ struct SyntheticLists {
 
 impl SyntheticLists {
     fn new(settings: &Settings) -> SyntheticLists {
-        status::show_status("generating lists");
         let mut random = Random::new(settings.seed);
         let long = uniform_ids(&mut random, settings.long);
         let short = short_list(&mut random, settings.short, &long, settings.common);
@@ -42,14 +41,12 @@ impl SyntheticLists {
 }
 
 /// All sweeps over generated lists.
-pub(super) fn run_sweeps(work: &WorkDir, settings: &Settings, results: &mut IntersectResults) -> Result<()> {
+pub(super) fn run_sweeps(work: &WorkDir, settings: &Settings, rows: &mut Vec<SweepRow>) -> Result<()> {
     let data = SyntheticLists::new(settings);
     let query = data.query(work, Codec::Raw, settings.filter)?;
     let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
     let cost = runner.calibrate(&query.0)?;
-    results.cost = Some(cost);
-    results.read_method = runner.algorithms.direct.description().to_string();
-    let mut sweeps = SyntheticSweeps { work, settings, results, data, query, runner, cost };
+    let mut sweeps = SyntheticSweeps { work, settings, rows, data, query, runner, cost };
     settings.sweeps.iter().try_for_each(|sweep| sweeps.run_sweep(*sweep))
 }
 
@@ -57,7 +54,7 @@ pub(super) fn run_sweeps(work: &WorkDir, settings: &Settings, results: &mut Inte
 struct SyntheticSweeps<'a> {
     work: &'a WorkDir,
     settings: &'a Settings,
-    results: &'a mut IntersectResults,
+    rows: &'a mut Vec<SweepRow>,
     data: SyntheticLists,
     /// The default query.
     query: SweepQuery,
@@ -93,7 +90,7 @@ impl SyntheticSweeps<'_> {
         let queries = std::slice::from_ref(query);
         let at = SweepPoint { sweep: sweep.name(), x, label, algorithms, queries };
         let measured = measure_point(runner.unwrap_or(&mut self.runner), &at, self.settings)?;
-        self.results.rows.extend(measured);
+        self.rows.extend(measured);
         Ok(())
     }
 

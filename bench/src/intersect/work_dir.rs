@@ -2,7 +2,7 @@
 
 use crate::intersect::flags::Flags;
 use crate::intersection::{ListsOptions, PagedList, PagedListsWriter, open_lists};
-use crate::{Error, Result, cgroup::Membership, seek_disk::SeekDisk, throttle::Throttle};
+use crate::{Error, Result, seek_disk::SeekDisk};
 use std::{fs, path::PathBuf};
 use tierdex::{StopSignal, codec::Codec, io::Disk, io::PosixDisk};
 
@@ -12,29 +12,23 @@ pub(super) struct WorkDir {
     disk: PosixDisk,
     /// The directory on an emulated hard disk, and that disk, which is dropped last.
     seek_disk: Option<(PosixDisk, SeekDisk)>,
-    /// The limit of the bandwidth of this process. The membership is dropped before its group.
-    _throttle: Option<(Membership, Throttle)>,
     stop: StopSignal,
 }
 
 impl WorkDir {
     pub(super) fn new(flags: &Flags, stop: &StopSignal) -> Result<WorkDir> {
-        let parent = flags.work.clone().or_else(|| flags.out.clone()).unwrap_or_else(std::env::temp_dir);
+        let parent = flags.work.clone().unwrap_or_else(std::env::temp_dir);
         let path = parent.join(format!("tierdex-lists-{}", std::process::id()));
         let created = fs::create_dir_all(&parent).and_then(|()| fs::create_dir(&path));
         created.map_err(Error::failed(format!("cannot create the directory {}", path.display())))?;
         let disk = PosixDisk::open(&path);
         // Removes the directory also if it cannot be opened.
         let disk = disk.inspect_err(|_| drop(fs::remove_dir(&path)))?;
-        let mut work = WorkDir { path, disk, seek_disk: None, _throttle: None, stop: stop.clone() };
+        let mut work = WorkDir { path, disk, seek_disk: None, stop: stop.clone() };
         if flags.hdd {
             let seek_disk = SeekDisk::mount(std::slice::from_ref(&work.path))?;
             let reads = PosixDisk::open(&seek_disk.directory_path(0))?;
             work.seek_disk = Some((reads, seek_disk));
-        }
-        if let Some(bytes) = flags.bandwidth {
-            let throttle = Throttle::new(&work.path, bytes)?;
-            work._throttle = Some((throttle.enter()?, throttle));
         }
         Ok(work)
     }

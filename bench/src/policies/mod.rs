@@ -13,12 +13,13 @@
 mod belady;
 mod workload;
 
-use crate::{Error, Random, Result, Table, query_lines, status};
+use crate::{Error, Random, Result, query_lines};
 use clap::Args;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{collections::HashSet, io::Write, path::PathBuf, time::Instant};
+use std::{collections::HashSet, path::PathBuf, time::Instant};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
-use tierdex::io::{PAGE, RegionKind, Size};
+use tierdex::io::{PAGE, PosixDisk, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, Query, SearchHit, SearchRequest, StopSignal};
 pub use workload::Workload;
 
@@ -26,7 +27,8 @@ pub use workload::Workload;
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Directory of the index
-    pub dir: PathBuf,
+    #[arg(long)]
+    pub index: PathBuf,
     /// File of queries in the query language, one per line
     #[arg(long)]
     pub queries: PathBuf,
@@ -43,7 +45,7 @@ pub struct Flags {
     #[arg(long, value_delimiter = ',', default_value = "lru,s3-fifo,sieve")]
     pub policies: Vec<PolicyKind>,
     /// Hits per query
-    #[arg(short, default_value_t = 10)]
+    #[arg(long, default_value_t = 10)]
     pub k: usize,
     /// Count all matching documents
     #[arg(long)]
@@ -64,72 +66,54 @@ struct PolicyFigures {
     found: Vec<Vec<SearchHit>>,
 }
 
-/// Measures and prints a table.
+/// A row for each workload, ratio and policy.
 ///
 /// # Errors
-/// If flags are invalid, if the queries or the index cannot be read, after an interruption, or if output
-/// fails.
-pub fn run(index: &Index, flags: &Flags, stop: &StopSignal, out: &mut dyn Write) -> Result<()> {
+/// If flags are invalid, if the queries or the index cannot be read, or after an interruption.
+pub fn run(flags: &Flags, stop: &StopSignal) -> Result<Vec<Value>> {
     if let Some(ratio) = flags.ratios.iter().find(|ratio| !(0.01..=100.0).contains(*ratio)) {
         return Err(Error::Usage(format!("--ratios {ratio}: a ratio lies between 0.01 and 100")));
     }
-    let mut set = query_lines::read_queries(&flags.queries, index)?;
+    let index = Index::open_on(Arc::new(PosixDisk::open(&flags.index)?))?;
+    let mut set = query_lines::read_queries(&flags.queries, &index)?;
     set.truncate(flags.count.max(1));
     let all: u64 = index.segments().iter().flat_map(|segment| segment.fields()).map(postings_bytes).sum();
     let whole = (all / PAGE) as usize + CACHE_PAGES_MIN;
     let order: Vec<usize> = (0..set.len()).collect();
     let mut working_set = HashSet::new();
-    let source = PolicyRun { index, flags, stop, set: &set };
+    let source = PolicyRun { index: &index, flags, stop, set: &set };
     let all = DrawnWorkload { queries: &order, warm: 0 };
     source.measure(all, PolicyKind::Lru, whole, |requests| {
         working_set.extend(requests.iter().copied());
     })?;
-    let mut table = Table::new(
-        3,
-        &[
-            "workload",
-            "set / cache",
-            "policy",
-            "hit rate",
-            "Belady",
-            "of Belady",
-            "misses by Belady's",
-            "queries/s",
-            "KB a query",
-        ],
-    );
+    let mut rows = Vec::new();
     for workload in &flags.workloads {
         let (drawn, warm) = workload.draw(set.len(), &mut Random::new(1));
         for ratio in &flags.ratios {
             let pages = ((working_set.len() as f64 / ratio) as usize).max(CACHE_PAGES_MIN);
             let mut first: Option<Vec<Vec<SearchHit>>> = None;
             for policy in &flags.policies {
-                status::show_status(&format!("{workload}, {ratio}, {policy}"));
                 let sample = DrawnWorkload { queries: &drawn, warm };
                 let run = source.measure(sample, *policy, pages, |_| {})?;
                 if first.get_or_insert_with(|| run.found.clone()) != &run.found {
                     return Err(Error::Failed(format!("{policy} changed the hits of {workload}")));
                 }
-                let rate = |hits: u64| hits as f64 / run.requests.max(1) as f64;
-                let misses = |hits: u64| (run.requests - hits) as f64;
                 let queries = (drawn.len() - warm) as f64;
-                table.row(vec![
-                    workload.to_string(),
-                    format!("{:.2}", working_set.len() as f64 / pages as f64),
-                    policy.to_string(),
-                    format!("{:.3}", rate(run.hits)),
-                    format!("{:.3}", rate(run.belady_hits)),
-                    format!("{:.2}", run.hits as f64 / run.belady_hits.max(1) as f64),
-                    format!("{:.2}", misses(run.hits) / misses(run.belady_hits).max(1.0)),
-                    format!("{:.0}", queries / run.seconds),
-                    format!("{:.1}", run.bytes as f64 / 1e3 / queries),
-                ]);
+                rows.push(json!({
+                    "workload": workload.to_string(),
+                    "ratio": ratio,
+                    "set_pages": working_set.len(),
+                    "cache_pages": pages,
+                    "policy": policy.to_string(),
+                    "hit_rate": run.hits as f64 / run.requests.max(1) as f64,
+                    "belady_hit_rate": run.belady_hits as f64 / run.requests.max(1) as f64,
+                    "qps": queries / run.seconds,
+                    "bytes_read": run.bytes as f64 / queries,
+                }));
             }
         }
     }
-    status::show_status("");
-    let head = format!("Working set: {} pages of 4 KiB, {} queries.\n\n", working_set.len(), set.len());
-    write!(out, "{head}{}", table.to_markdown()).map_err(Error::Output)
+    Ok(rows)
 }
 
 fn postings_bytes(field: &tierdex::internal::segment::read::FieldReader) -> u64 {

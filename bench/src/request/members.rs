@@ -1,7 +1,7 @@
 //! Parses the parameters of an experiment, which are members of a JSON object.
 
 use crate::generate::{Collection, Flags};
-use crate::{Error, Result, cell::one_line, parse_flags};
+use crate::{Error, Result, parse_flags};
 use clap::{Arg, Args, Command};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, map::IntoIter};
 use std::fmt::Display;
 
 /// The parameters of an experiment by name.
-pub(super) type Members = Map<String, Value>;
+pub type Members = Map<String, Value>;
 
 /// Parses parameters. The error names the member that is wrong.
 ///
@@ -25,11 +25,9 @@ pub(super) fn parse_members<T: DeserializeOwned>(members: Members) -> Result<T> 
 ///
 /// # Errors
 /// [`Error::Usage`] if a member is unknown or wrong.
-pub(super) fn parse_flag_members<F: Args>(members: Members) -> Result<F> {
+pub fn parse_flag_members<F: Args>(members: Members) -> Result<F> {
     let command = F::augment_args(Command::new("cell"));
-    // Results are answers and not files.
-    let known: Vec<&str> =
-        command.get_arguments().filter_map(Arg::get_long).filter(|name| *name != "out").collect();
+    let known: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
     let mut words = vec!["cell".to_string()];
     for (name, value) in members {
         if !known.contains(&name.as_str()) {
@@ -62,7 +60,8 @@ pub(super) fn collection_of(flags: &Flags) -> Result<Collection> {
 
 /// A usage error with a text in one line.
 pub(super) fn usage(why: &dyn Display) -> Error {
-    Error::Usage(one_line(&why.to_string()))
+    // A space in place of each line break and each sequence of spaces.
+    Error::Usage(why.to_string().split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Members that add their name to errors of their values.
@@ -121,21 +120,18 @@ mod tests {
         name: Vec<String>,
         #[arg(long, default_value_t = 7, conflicts_with = "name")]
         depth: u8,
-        #[arg(long)]
-        out: Option<String>,
     }
 
     #[test]
     fn members_are_flags() {
         let parse = |members: Value| parse_flag_members::<SomeFlags>(members.as_object().unwrap().clone());
         let flags = parse(json!({})).unwrap();
-        assert_eq!((flags.quick, flags.name.len(), flags.depth, flags.out), (false, 0, 7, None));
+        assert_eq!((flags.quick, flags.name.len(), flags.depth), (false, 0, 7));
         let flags = parse(json!({"quick": true, "name": ["--a", "b c"], "depth": null})).unwrap();
         assert_eq!((flags.quick, flags.name), (true, vec!["--a".to_string(), "b c".to_string()]));
         assert_eq!(parse(json!({"depth": 9, "quick": false, "name": []})).unwrap().depth, 9);
         for (members, words) in [
             (json!({"frob": 1}), "unknown field `frob`, expected one of quick, name, depth"),
-            (json!({"out": "a"}), "unknown field `out`"),
             (json!({"help": true}), "unknown field `help`"),
             (json!({"depth": 256}), "invalid value '256' for '--depth <DEPTH>'"),
             (json!({"depth": {}}), "invalid value '{}' for '--depth <DEPTH>'"),

@@ -1,48 +1,10 @@
-//! Experiments that run to their end: files and tables that they write, and messages about wrong flags.
+//! Generated indexes, the server, and latencies: results, and messages about wrong flags.
 
-use crate::workspace::{
-    PROGRAM, Workspace, program_command, send_signal, spawn_and_finish, wait_for_output, wait_until,
-};
+use crate::workspace::{PROGRAM, Workspace, send_signal, spawn_and_finish, wait_for_output, wait_until};
 use crate::{check_index, index, serve_lines};
+use serde_json::Value;
 use std::{fs, process::Command};
 use tierdex::{Index, codec::Codec};
-
-#[test]
-fn a_quick_codec_run_writes_report_data_and_plot() {
-    let workspace = Workspace::new();
-    let table = workspace.ok("codecs --quick --codec bp256-delta --codec vbyte --out new/out");
-    for words in
-        ["\nuniform: ", "\nclustered: ", "\nzipf-freq: ", "bp256-delta", "scalar", "memcpy", "bits/int"]
-    {
-        assert!(table.contains(words), "`{words}` is not in\n{table}");
-    }
-    let read = |name: &str| fs::read_to_string(workspace.path("new/out").join(name)).unwrap();
-    let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
-    let sums = |dataset: &str, codec: &str| {
-        let rows = rows.as_array().unwrap().iter();
-        rows.filter(|row| row["dataset"] == dataset && row["codec"] == codec && row["k"].is_null()).count()
-    };
-    assert!(sums("uniform", "bp256-delta") >= 1 && sums("zipf-freq", "vbyte") >= 1);
-    assert_eq!((sums("uniform", "memcpy"), sums("uniform", "vbyte")), (1, 0));
-    assert!(rows.as_array().unwrap().iter().all(|row| row["decode_l1_gips"].as_f64().unwrap() > 0.0));
-    let command = "tierdex-bench codecs --quick --codec bp256-delta --codec vbyte --seed 1 --out new/out";
-    let report = read("report.md");
-    assert!(report.contains(command) && report.contains("| bp256-delta |"), "{report}");
-    assert!(!report.contains(&*workspace.path("new").parent().unwrap().to_string_lossy()));
-    assert!(read("codecs.svg").starts_with("<svg"));
-}
-
-#[test]
-fn lists_of_an_index_are_measured() {
-    let workspace = Workspace::new();
-    index(&workspace.path("i"), (0..300).map(|id| format!("the the word{id}")));
-    let table = workspace.ok("codecs --quick --codec streamvbyte --kernel scalar --index i");
-    assert!(table.contains("\nreal-freq: 0.0 million frequencies in 1 lists\n"), "{table}");
-    assert!(table.contains("\nreal-freq-less-one: ") && !table.contains("\nreal: "), "{table}");
-
-    index(&workspace.path("few"), ["the cat"]);
-    workspace.fails_in_one_line(1, "codecs --quick --index few", "no term has 256 documents");
-}
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000";
 
@@ -126,21 +88,6 @@ fn generate_leaves_no_index_when_interrupted_or_out_of_space() {
 }
 
 #[test]
-fn codecs_rejects_wrong_flags_and_directories_with_one_line() {
-    let workspace = Workspace::new();
-    workspace.file("file", "");
-    workspace.fails_in_one_line(2, "codecs --codec zip", "unknown codec `zip`; there are raw, vbyte, ");
-    workspace.fails_in_one_line(2, "codecs --kernel mmx", "no kernel is called `mmx`");
-    workspace.fails_in_one_line(1, "codecs --index none", "none");
-    workspace.fails_in_one_line(1, "codecs --codec vbyte --out file", "file");
-    for wrong in ["frob", "codecs --seed x", "codecs --frob", "codecs more"] {
-        assert_eq!(workspace.run(wrong).status.code(), Some(2), "{wrong}");
-    }
-    assert_eq!(program_command([]).output().unwrap().status.code(), Some(2));
-    assert!(!workspace.path("none").exists());
-}
-
-#[test]
 fn the_server_answers_each_line_with_one_line() {
     let workspace = Workspace::new();
     index(&workspace.path("i"), (0..600).map(|id| if id % 3 == 0 { "cat dog" } else { "cat cat" }));
@@ -203,76 +150,23 @@ fn the_server_times_a_batch_of_lines() {
 }
 
 #[test]
-fn caches_are_measured_in_separate_processes() {
-    let workspace = Workspace::new();
-    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
-    let run = "cache i --out o --no-group --keep-caches --region dram --modes memory,hybrid-prefetch,direct \
-               --slow-tier 5 --sizes 20,100 --count 10 --lookahead adaptive";
-    let table = workspace.ok(&run.split_whitespace().collect::<Vec<_>>().join(" "));
-    let of = |start: &str| table.lines().filter(|line| line.starts_with(start)).count();
-    assert_eq!((of("queries "), of("SINGLE H RP 25% "), of("AND H RP 25% ")), (1, 5, 5), "{table}");
-    assert!(table.contains(" memory slow=5 emulated "), "{table}");
-    let read = |name: &str| fs::read_to_string(workspace.path("o").join(name)).unwrap();
-    let rows: serde_json::Value = serde_json::from_str(&read("data.json")).unwrap();
-    let rows = rows.as_array().unwrap();
-    assert!(rows.iter().all(|row| row["queries"] == 10 && row["process_peak_bytes"].as_u64().unwrap() > 0));
-    assert!(read("report.md").contains("bench cache i --out o --modes memory,hybrid-prefetch,direct "));
-
-    let small = "cache i --out p --no-group --keep-caches --region dram --modes direct --dram 1M --sizes 20";
-    let why = "exit code 1: tierdex: a budget of 1M of DRAM is too small";
-    workspace.fails_in_one_line(1, small, &format!("all cells failed, the first one: {why}"));
-    let report = fs::read_to_string(workspace.path("p/report.md")).unwrap();
-    assert!(report.contains(why), "{report}");
-}
-
-#[test]
-fn caches_are_measured_on_a_disk_that_seeks() {
-    let workspace = Workspace::new();
-    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
-    let command = "cache i --out o --no-group --keep-caches --region dram --devices ssd,hdd --sizes 20 \
-                   --modes memory,hybrid-prefetch,direct --shapes SINGLE --repeats 0 --count 3";
-    let output = workspace.run(command);
-    if output.status.code() == Some(1) {
-        // Mounting is not permitted in most containers.
-        return workspace.fails_in_one_line(1, command, "a disk that seeks cannot be emulated");
-    }
-    // The answers of all cells have been compared.
-    let report = fs::read_to_string(workspace.path("o/report.md")).unwrap();
-    assert!(report.contains("hdd emulated") && !report.contains("Not measured"), "{report}");
-}
-
-#[test]
-fn cache_rejects_wrong_flags_with_one_line() {
-    let workspace = Workspace::new();
-    workspace.ok(&format!("{GENERATE_INDEX} --out i"));
-    workspace.fails_in_one_line(2, "cache i --out o --segments 3K", "--segments must be powers of two");
-    workspace.fails_in_one_line(1, "cache none --out o --no-group", "none");
-    workspace.fails_in_one_line(2, "cell", "the cell is no valid JSON");
-    for wrong in
-        ["--modes ram", "--sizes 0", "--classes X", "--repeats 100", "--devices nvme", "--region ram"]
-    {
-        let output = workspace.run(&format!("cache i --out o {wrong}"));
-        assert_eq!(output.status.code(), Some(2), "{wrong}");
-    }
-    assert!(!workspace.path("o").exists());
-}
-
-#[test]
 fn single_requests_are_timed_alone_and_beside_a_batch() {
     let workspace = Workspace::new();
     index(&workspace.path("i"), (0..3000).map(|id| format!("the word{} the", id % 7)));
     workspace.file("q.txt", "the\n+the +word3\n\n+the -word1\nnone\n");
     let table = workspace.ok("latency i --queries q.txt --dram 50M --rates 200,5000");
-    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 6, "{table}");
-    for (row, name) in rows[1..].iter().zip(["alone", "beside", "ratio", "200/s", "5000/s"]) {
-        assert!(row[0] == name && row[1..3].iter().all(|time| time.parse::<f64>().unwrap() > 0.0), "{table}");
-    }
+    let rows: Vec<Value> = table.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row["requests"].as_str().unwrap()).collect();
+    assert_eq!(names, ["alone", "beside", "200/s", "5000/s"]);
+    let is_timed = |row: &Value| ["p50_us", "p99_us"].iter().all(|name| row[name].as_f64().unwrap() > 0.0);
+    assert!(rows.iter().all(is_timed) && rows[1]["batch_qps"].is_number(), "{table}");
     // More requests than the queue has memory for, faster than they are answered: some are rejected.
     workspace.file("many.txt", "the word1 word2\n".repeat(1000));
     let table = workspace.ok("latency i --queries many.txt --dram 50M --rates 1000000");
-    let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
-    assert!(row[0] == "1000000/s" && row[5].parse::<usize>().unwrap() < 3000, "{table}");
+    let row: Value = serde_json::from_str(table.lines().last().unwrap()).unwrap();
+    assert!(row["requests"] == "1000000/s" && row["rejected"].as_u64().unwrap() > 0, "{table}");
+    let cold = workspace.ok("latency i --queries q.txt --dram 50M --rates 200,5000 --cold");
+    assert_eq!(cold.lines().count(), 2, "{cold}");
     workspace.file("none.txt", "\n");
     for (code, command, why) in [
         (2, "latency i --queries none.txt", "none.txt has no query"),

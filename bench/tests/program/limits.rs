@@ -9,11 +9,8 @@ fn an_unknown_kernel_is_rejected_before_any_file_is_written() {
     let workspace = Workspace::new();
     index(&workspace.path("good"), ["cat"]);
     workspace.assert_unknown_kernel_rejected(&[
-        "codecs --quick",
-        "intersect --quick",
         "generate --docs 9 --postings 9 --vocabulary 5 --out new",
         "serve good",
-        "cache good --out new",
     ]);
     let (code, _) = workspace.run_with_kernel("", "serve good");
     assert_eq!(code, Some(0), "an empty name counts as unset");
@@ -32,6 +29,7 @@ fn threads_that_cannot_be_started_end_the_command_with_one_line() {
 fn usage_errors_are_one_line() {
     let workspace = Workspace::new();
     workspace.fails_in_one_line(2, "frob", "see `tierdex-bench --help`");
+    workspace.fails_in_one_line(2, "cell", "the cell is no valid JSON");
 }
 
 #[test]

@@ -30,5 +30,5 @@ pub use ghost::{GhostCaches, GhostCounts, GhostMisses};
 pub use page_cache::{PageCache, Pin};
 pub use page_reader::PageReader;
 pub use policy::{HEAT_CLASSES, Lru, Policy, PolicyKind};
-pub use read_costs::{PlannedReads, READ_PAGES_MAX, ReadCosts};
+pub use read_costs::{PlannedReads, READ_PAGES_MAX, ReadCosts, SEEKING_READ_PAGES_MAX};
 pub use stats::CacheStats;

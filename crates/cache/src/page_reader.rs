@@ -16,6 +16,8 @@ const GAP_FRAMES_DIVISOR: usize = 16;
 pub struct PageReader {
     cache: Arc<PageCache>,
     queue: ReadQueue,
+    /// Reads in flight, at most.
+    reads_max: usize,
     /// Missing pages whose reads have not been submitted yet.
     wanted: Vec<PageRequest>,
     /// The files of `wanted`.
@@ -64,10 +66,11 @@ impl PageReader {
     /// that costs less than two reads.
     pub fn new(cache: Arc<PageCache>, queue: ReadQueue, costs: ReadCosts) -> PageReader {
         // Memory of the thread, not of the evaluation that first requests many pages.
-        let (wanted, in_flight) = (Vec::with_capacity(2 * READ_PAGES_MAX), Vec::new());
-        let (files, checked) = (Vec::new(), Vec::with_capacity(READ_PAGES_MAX));
+        let (wanted, in_flight) = (Vec::with_capacity(2 * costs.read_pages_max()), Vec::new());
+        let (files, checked) = (Vec::new(), Vec::with_capacity(costs.read_pages_max()));
         let waiting = VecDeque::with_capacity(WAITING_READS_MAX);
-        PageReader { cache, queue, wanted, files, waiting, in_flight, costs, in_gaps: 0, checked }
+        let reads_max = (queue.depth() * READ_PAGES_MAX / costs.read_pages_max()).max(1);
+        PageReader { cache, queue, reads_max, wanted, files, waiting, in_flight, costs, in_gaps: 0, checked }
     }
 
     /// What reads cost.
@@ -113,16 +116,15 @@ impl PageReader {
     /// processes completed reads, and waits until the queue has a free place. Returns the number of these
     /// pages. `class` is as in [`Policy::visit`](crate::Policy::visit).
     pub fn fill_free_frames(&mut self, file: &Arc<SealedFile>, pages: Range<u64>, class: usize) -> usize {
-        while self.poll(self.queue.is_full() || !self.waiting.is_empty()) {}
+        while self.poll(self.is_full() || !self.waiting.is_empty()) {}
         let (cache, mut reads) = (Arc::clone(&self.cache), Vec::<(u64, Vec<u32>)>::new());
+        let most = self.costs.read_pages_max();
         let mut first = pages.start;
         while first < pages.end {
             let group = first..pages.end.min((first / GROUP_PAGES + 1) * GROUP_PAGES);
             first = group.end;
             cache.take_free_frames(file.number(), group, class, |page, frame| match reads.last_mut() {
-                Some((first, frames))
-                    if page == *first + frames.len() as u64 && frames.len() < READ_PAGES_MAX =>
-                {
+                Some((first, frames)) if page == *first + frames.len() as u64 && frames.len() < most => {
                     frames.push(frame);
                 }
                 _ => reads.push((page, vec![frame])),
@@ -191,10 +193,14 @@ impl PageReader {
         self.waiting.insert(at, read);
     }
 
+    fn is_full(&self) -> bool {
+        self.queue.pending() >= self.reads_max
+    }
+
     /// Submits reads as long as the queue has a free place, so that the thread does not wait here while
     /// evaluations are ready; or until no more than [`WAITING_READS_MAX`] are left.
     fn submit_waiting(&mut self) {
-        while (!self.queue.is_full() || self.waiting.len() > WAITING_READS_MAX)
+        while (!self.is_full() || self.waiting.len() > WAITING_READS_MAX)
             && let Some(WaitingRead { pages, frames, .. }) = self.waiting.pop_front()
         {
             // No other thread uses a frame whose page is loading.

@@ -13,6 +13,10 @@ use tierdex_io::{Cells, Error, ErrorKind, PAGE, ReadFile, ReadQueue, ReadTarget,
 /// Maximum number of pages of one read.
 pub const READ_PAGES_MAX: usize = 64;
 
+/// Maximum number of pages of one read of a device that seeks: it reads many in the time of a seek. A quarter
+/// of as many reads are in flight, so that they need no more memory.
+pub const SEEKING_READ_PAGES_MAX: usize = 4 * READ_PAGES_MAX;
+
 /// The sizes of the measured reads, in pages.
 const SIZES: [u64; 4] = [1, 4, 16, 64];
 
@@ -77,11 +81,23 @@ impl ReadCosts {
         cost_before + (pages - pages_before) * of_more / more
     }
 
+    /// Whether the device seeks: a read of 64 pages costs less than two of one page.
+    pub fn is_seeking(&self) -> bool {
+        self.0[SIZES.len() - 1] < 2 * self.0[0]
+    }
+
+    /// Maximum number of pages of one read.
+    pub fn read_pages_max(&self) -> usize {
+        if self.is_seeking() { SEEKING_READ_PAGES_MAX } else { READ_PAGES_MAX }
+    }
+
     /// Whether a page is read together with the `pages` pages before it, and the `gap` pages between, rather
-    /// than by a read of its own. False if the read would have more than [`READ_PAGES_MAX`].
+    /// than by a read of its own. False if the read would have more than
+    /// [`ReadCosts::read_pages_max`].
     pub fn joins(&self, pages: u64, gap: u64) -> bool {
-        if gap == 0 || pages + gap >= READ_PAGES_MAX as u64 {
-            return pages + gap < READ_PAGES_MAX as u64;
+        let most = self.read_pages_max() as u64;
+        if gap == 0 || pages + gap >= most {
+            return pages + gap < most;
         }
         let together = self.of_read(pages + gap + 1);
         let unneeded = together - self.of_read(pages + 1);
@@ -155,7 +171,7 @@ impl PlannedReads {
             self.start_read(first);
         }
         // The first page, and the adjacent ones that the read has place for.
-        let most = READ_PAGES_MAX as u64;
+        let most = self.costs.read_pages_max() as u64;
         self.last.end = pages.end.min(self.last.start + most);
         let left = pages.end - self.last.end;
         if left > 0 {
@@ -278,12 +294,14 @@ mod tests {
     fn the_gap_over_which_reads_are_joined_depends_on_the_device() {
         let gap = |costs: ReadCosts, pages| (0..1000).take_while(|gap| costs.joins(pages, *gap)).last();
         for (costs, after_one, after_many) in
-            [(CLOUD, 8, 4), (THROTTLED, 0, 0), (HARD_DISK, 62, 23), (MEMORY, 1, 1)]
+            [(CLOUD, 8, 4), (THROTTLED, 0, 0), (HARD_DISK, 120, 120), (MEMORY, 1, 1)]
         {
             assert_eq!((gap(costs, 1), gap(costs, 40)), (Some(after_one), Some(after_many)), "{costs}");
         }
-        // A read has at most 64 pages.
-        assert!(CLOUD.joins(63, 0) && !CLOUD.joins(64, 0) && !HARD_DISK.joins(40, 24));
+        let seeking = [CLOUD, THROTTLED, HARD_DISK, MEMORY].map(|costs| costs.is_seeking());
+        assert_eq!(seeking, [false, false, true, false]);
+        // A read has at most 64 pages, on a device that seeks 256.
+        assert!(CLOUD.joins(63, 0) && !CLOUD.joins(64, 0) && !HARD_DISK.joins(200, 56));
         for pages in [0, 1, 2, 8] {
             for before in [1, 3, 50] {
                 assert_eq!(gap(ReadCosts::of_gap(pages), before), Some(pages));
@@ -306,7 +324,7 @@ mod tests {
         assert_eq!(plan(CLOUD, &[0..64, 64..65, 65..66]), (2, 66, cost(&[64, 2])));
         let (reads, pages, _) = plan(CLOUD, &[3..5, 7..1 << 60]);
         assert_eq!((reads, pages), (((1 << 60) - 3_u64).div_ceil(64), (1 << 60) - 3));
-        assert_eq!((plan(HARD_DISK, &needed).0, plan(HARD_DISK, &needed).1), (3, 38 + 64 + 56));
+        assert_eq!((plan(HARD_DISK, &needed).0, plan(HARD_DISK, &needed).1), (2, 38 + 120));
     }
 
     #[test]

@@ -1,32 +1,23 @@
-//! The codecs of this project beside those of other crates, on the same lists in the same run.
+//! `tierdex-bench cell` for the experiment `codecs`, with codecs of other crates beside those of this
+//! project, on the same lists in the same run. The driver starts it in place of `tierdex-bench`.
 //!
-//! Each peer has a file of its own that says how it is used; [`ratios`] compares them. Short blocks that a
-//! peer cannot encode are encoded by this project's scalar `vbyte-delta` or `vbyte`.
+//! Each peer has a file of its own that says how it is used. Short blocks that a peer cannot encode are
+//! encoded by this project's scalar `vbyte-delta` or `vbyte`.
 
 mod bitpackers;
 mod fastpfors;
 mod plain;
-mod ratios;
 mod streamvbytes;
 
-use clap::Parser;
-use std::{io::stdout, process::ExitCode};
+use std::{io::Read, io::Write, io::stdin, io::stdout, process::ExitCode};
 use tierdex::StopSignal;
-use tierdex_bench::codecs::{self, Flags, Peer};
+use tierdex_bench::codecs::Peer;
+use tierdex_bench::request::{Members, answer_codecs, answer_request, read_request};
 use tierdex_bench::{Error, Result};
 
-/// The experiment of `tierdex-bench codecs` with other projects' codecs beside this one's.
-#[derive(Parser)]
-#[command(version, max_term_width = 110)]
-struct Arguments {
-    #[command(flatten)]
-    flags: Flags,
-}
-
 fn main() -> ExitCode {
-    match run(&Arguments::parse().flags) {
+    match answer() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
@@ -34,11 +25,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(flags: &Flags) -> Result<()> {
-    let results = codecs::run(flags, peers(), &StopSignal::default())?;
-    let more = ratios::sections(results.rows(), &flags.kernels()?);
-    results.save("cargo run --release --", &more)?;
-    results.print(&mut stdout(), &more)
+/// Answers the request on standard input.
+fn answer() -> Result<()> {
+    let (mut text, stop) = (String::new(), StopSignal::default());
+    stdin().read_to_string(&mut text).map_err(Error::failed("cannot read the cell"))?;
+    let mut members: Members = serde_json::from_str(&text).unwrap_or_default();
+    if members.get("experiment").is_none_or(|name| name != "codecs") {
+        return answer_request(read_request(&mut text.as_bytes())?.as_ref(), &stop, &mut stdout());
+    }
+    members.remove("experiment");
+    let rows = answer_codecs(members, peers(), &stop)?;
+    writeln!(stdout(), "{rows}").map_err(Error::Output)
 }
 
 fn peers() -> Vec<Box<dyn Peer>> {

@@ -12,6 +12,7 @@ pub(super) struct ReadMethod {
     pub(super) name: String,
     /// Why it was chosen instead of a faster one, if it was.
     pub(super) fallback: Option<String>,
+    pub(super) costs: ReadCosts,
     /// The costs of reads, if they were measured.
     pub(super) measured: Option<ReadCosts>,
 }
@@ -59,6 +60,7 @@ pub(super) fn page_readers(index: &Index, settings: &EngineSettings) -> Result<P
     let method = ReadMethod {
         name: format!("{}, reads cost {costs} ns", first.description()),
         fallback: first.fallback().map(str::to_string),
+        costs,
         measured,
     };
     let hot = settings.hot_pages.as_ref();

@@ -31,7 +31,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use tierdex_cache::{PageCache, PageReader};
+use tierdex_cache::{PageCache, PageReader, SEEKING_READ_PAGES_MAX};
 
 /// Stack of a coroutine; an ordinary query touches a small part of it.
 const STACK_BYTES: usize = 512 << 10;
@@ -39,10 +39,14 @@ const STACK_BYTES: usize = 512 << 10;
 /// Frames of the cache for each evaluation, at least.
 const EVALUATION_FRAMES_MIN: usize = 8;
 
-/// Pages that an evaluation pins, and so reads concurrently, at most. For `AND HH` and `OR HH` in 50 MB, 4.1
-/// million documents: with 64 pages 0.87 and 0.92 times the queries a second; with 256 pages 1.01 and 1.04
-/// times, for 1.04 times the bytes.
+/// Pages that an evaluation pins, and so reads concurrently, at most, on a device that does not seek. For
+/// `AND HH` and `OR HH` in 50 MB, 4.1 million documents: with 64 pages 0.87 and 0.92 times the queries a
+/// second; with 256 pages 1.01 and 1.04 times, for 1.04 times the bytes.
 const PINNED_PAGES_MAX: usize = 128;
+
+/// Concurrent evaluations of a thread, at most, on a device that seeks: each reads much at a time, and with
+/// more of them the median latency is 3 times as long at the same queries a second.
+const SEEKING_IN_FLIGHT_MAX: usize = 2;
 
 type EvaluationCoroutine = Coroutine<(), Wait, Finished, DefaultStack>;
 
@@ -81,7 +85,9 @@ impl<'x> SearchThread<'x> {
     /// Concurrent evaluations of a search thread, at most, without one that is for interactive requests only.
     pub(super) fn in_flight(shared: &EngineShared) -> usize {
         let evaluations = shared.frames_min() / shared.settings.threads / EVALUATION_FRAMES_MIN;
-        shared.settings.in_flight().min(evaluations).max(1)
+        let seeks = shared.read_method.costs.is_seeking();
+        let most = if seeks { SEEKING_IN_FLIGHT_MAX } else { shared.settings.in_flight() };
+        most.min(evaluations).max(1)
     }
 
     /// A thread that reads with `reader` and runs at most `running_max` evaluations; those beyond
@@ -98,7 +104,7 @@ impl<'x> SearchThread<'x> {
             pool: shared.pool.clone(),
             queue: shared.queue.clone(),
         };
-        let in_flight = SearchThread::in_flight(shared);
+        let (in_flight, seeks) = (SearchThread::in_flight(shared), shared.read_method.costs.is_seeking());
         let pinned_max = shared.frames_min() / (2 * in_flight * shared.settings.threads);
         SearchThread {
             shared,
@@ -108,7 +114,7 @@ impl<'x> SearchThread<'x> {
             running: Vec::with_capacity(running_max),
             running_max,
             batch_max: in_flight,
-            pinned_max: pinned_max.clamp(1, PINNED_PAGES_MAX),
+            pinned_max: pinned_max.clamp(1, if seeks { SEEKING_READ_PAGES_MAX } else { PINNED_PAGES_MAX }),
             slices: 0,
         }
     }

@@ -1,0 +1,157 @@
+"""Counters of the processor by `perf stat`, and the metrics of the top-down method (Yasin, 2014) from them.
+
+Counting is off until the cell writes into a pipe, so that only its measured repetition is counted. Table 5.1 of the
+APCache thesis has the metrics for Intel's cores from Skylake to Cascade Lake: slots = 4 clocks; bad speculation = issued -
+retired + 4 recovery cycles; back end = the rest; L3 stalls = misses of L2 - misses of L3, and so on. Later cores count the
+four parts themselves (`slots`). AMD's parts are those of `perf` for Zen 4 and Zen 5, with 6 and 8 slots a cycle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tierdex_driver.errors import Failed
+from tierdex_driver.store import Row
+
+Counts = dict[str, float]
+
+GENERIC = ("instructions", "cycles", "cache-misses")
+INTEL_STALLS = {"clocks": (0x3C, 0, 0), "l1d": (0xA3, 0x0C, 12), "l2": (0xA3, 0x05, 5), "l3": (0xA3, 0x06, 6)}
+SKYLAKE = INTEL_STALLS | {
+    "not_delivered": (0x9C, 1, 0), "issued": (0x0E, 1, 0), "retired": (0xC2, 2, 0), "recovery": (0x0D, 1, 0),
+    "three_uops": (0xB1, 1, 3), "mem_any": (0xA3, 0x14, 20), "stores": (0xA2, 8, 0),
+}  # fmt: skip
+ZEN = {
+    "front_end": (0x1A0, 0x01, 0), "back_end": (0x1A0, 0x1E, 0), "dispatched": (0xAA, 7, 0), "retired": (0xC1, 0, 0),
+    "no_retire": (0xD6, 0x02, 0), "no_retire_load": (0xD6, 0xA2, 0),
+}  # fmt: skip
+FIXED = ("slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound")
+SKYLAKE_MODELS = (0x4E, 0x55, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6)
+
+
+def raw(events: dict[str, tuple[int, int, int]]) -> list[str]:
+    return [f"cpu/event={e:#x},umask={u:#x},cmask={c},name={name}/" for name, (e, u, c) in events.items()]
+
+
+def events(cpuinfo: str, kernel_events: set[str]) -> list[str]:
+    """The events of a processor as `perf` names them: those that all count, and those of the top-down method."""
+    value = dict(re.findall(r"^(\S[^\t:]*)\t*: (.*)$", cpuinfo.split("\n\n")[0], re.M))
+    vendor, family, model = (value.get(name, "") for name in ("vendor_id", "cpu family", "model"))
+    found = list(GENERIC)
+    if vendor == "GenuineIntel" and set(FIXED) <= kernel_events:
+        memory = ["topdown-mem-bound"] if "topdown-mem-bound" in kernel_events else []
+        return [*found, "{" + ",".join([*FIXED, *memory]) + "}", *raw(INTEL_STALLS)]
+    if vendor == "GenuineIntel" and family == "6" and int(model) in SKYLAKE_MODELS:
+        return found + raw(SKYLAKE)
+    if vendor == "AuthenticAMD" and family in ("25", "26"):
+        return found + raw(ZEN)
+    return found
+
+
+def events_here() -> list[str]:
+    directory = Path("/sys/bus/event_source/devices/cpu/events")
+    known = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    return events(Path("/proc/cpuinfo").read_text(), known)
+
+
+def check() -> None:
+    """Raises Failed if `perf` is missing, or the processor has no counters that this process may use."""
+    if not shutil.which("perf"):
+        raise Failed("perf is not installed")
+    done = subprocess.run(["perf", "stat", "-j", "-e", "instructions", "true"], capture_output=True, text=True)
+    if done.returncode or "<not" in done.stderr:
+        raise Failed("performance counters: perf cannot count instructions on this machine")
+
+
+class PerfStat:
+    """The pipes and the output of one `perf stat`."""
+
+    def __init__(self, directory: Path, counted: list[str] | None = None):
+        self.output, self.pipes = directory / "perf.json", [directory / "perf.control", directory / "perf.ack"]
+        for path in (self.output, *self.pipes):
+            path.unlink(missing_ok=True)
+        for path in self.pipes:
+            os.mkfifo(path)
+        control = ",".join(map(str, self.pipes))
+        self.command = [
+            "perf", "stat", "-j", "-o", str(self.output), "-D", "-1", "--control", f"fifo:{control}",
+            "-e", ",".join(counted or events_here()), "--",
+        ]  # fmt: skip
+
+    def counts(self) -> Counts:
+        """The counts by event, extrapolated where events took turns; without those that were not counted."""
+        found: Counts = {}
+        for line in self.output.read_text().splitlines():
+            if line.startswith("{"):
+                event = json.loads(line)
+                try:
+                    found[event["event"]] = float(event["counter-value"])
+                except ValueError:
+                    # Not supported, or not counted.
+                    continue
+        return found
+
+    def row(self, row: Row) -> Row:
+        """The row of a cell with its metrics."""
+        return row | metrics(self.counts(), row["queries"])
+
+
+def metrics(counts: Counts, queries: int) -> Row:
+    """Amounts per query and shares. Metrics whose events were not counted are left out."""
+    found: Row = {}
+
+    def add(of: Callable[[], Row]) -> None:
+        with suppress(KeyError, ZeroDivisionError):
+            found.update(of())
+
+    def per_query(value: float) -> float:
+        return max(value, 0.0) / max(queries, 1)
+
+    def parts(slots: float, retiring: float, bad: float, front: float, back: float) -> Row:
+        named = {"retiring": retiring, "bad_speculation": max(bad, 0), "frontend": front, "backend": back}
+        amounts = {f"{name}_slots": per_query(value) for name, value in named.items()}
+        return amounts | {f"{name}_share": max(value, 0) / slots for name, value in named.items()}
+
+    def cycles(all_cycles: float, **named: float) -> Row:
+        amounts = {f"{name}_cycles": per_query(value) for name, value in named.items()}
+        return amounts | {f"{name}_share": max(value, 0) / all_cycles for name, value in named.items()}
+
+    def of_slots(slots: float, memory: float, back: float) -> Row:
+        scale = counts["cycles"] / slots
+        return cycles(counts["cycles"], memory=memory * scale, core=(back - memory) * scale)
+
+    def skylake() -> Row:
+        slots, front, retiring = 4 * counts["clocks"], counts["not_delivered"], counts["retired"]
+        bad = max(counts["issued"] - retiring + 4 * counts["recovery"], 0)
+        return parts(slots, retiring, bad, front, slots - front - bad - retiring)
+
+    def zen(width: int) -> Row:
+        slots, back = width * counts["cycles"], counts["back_end"]
+        memory = back * counts["no_retire_load"] / counts["no_retire"]
+        bad = counts["dispatched"] - counts["retired"]
+        return parts(slots, counts["retired"], bad, counts["front_end"], back) | of_slots(slots, memory, back)
+
+    add(lambda: {"instructions": per_query(counts["instructions"])})
+    add(lambda: {"llc_misses": per_query(counts["cache-misses"])})
+    add(lambda: {"llc_mpki": 1000 * counts["cache-misses"] / counts["instructions"]})
+    add(lambda: {"cycles": per_query(counts["cycles"])})
+    add(skylake)
+    add(lambda: parts(*(counts[name] for name in FIXED)))
+    add(lambda: of_slots(counts["slots"], counts["topdown-mem-bound"], counts["topdown-be-bound"]))
+    if "dispatched" in counts:
+        add(lambda: zen(8 if "cpu family\t: 26" in Path("/proc/cpuinfo").read_text() else 6))
+    add(lambda: cycles(counts["clocks"], core=counts["clocks"] - counts["three_uops"]))
+    add(lambda: cycles(counts["clocks"], memory=counts["mem_any"] + counts["stores"], l1=counts["mem_any"] - counts["l1d"]))
+    add(
+        lambda: cycles(
+            counts["clocks"], l2=counts["l1d"] - counts["l2"], l3=counts["l2"] - counts["l3"], external=counts["l3"]
+        )
+    )
+    return found
