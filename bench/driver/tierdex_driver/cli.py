@@ -95,16 +95,17 @@ def paper(
     figures = definitions.select(every, names)
     if index:
         figures = [replace(figure, index=str(index.resolve())) for figure in figures]
-    if counters:
-        every, figures = ([one for one in some if "simulated" in one.plot] for some in (every, figures))
+    if counters == "perf":
+        figures = [one for one in figures if any(cell.get("counters") for cell in one.cells(scale))]
     if counters == "callgrind":
-        every, figures = ([one.simulated() for one in some] for some in (every, figures))
+        every, figures = ([one.simulated() for one in some if "simulated" in one.plot] for some in (every, figures))
     program = find_program()
     facts = program.run({"experiment": "machine"})
     data_sets = DataSets(data or default_directory(), program, facts["format"])
     context = Context(program, data_sets, facts, region, tier, slow_tier, not no_group, counters)
     directory = out / scale / (counters or "")
-    command = f"tierdex-bench paper {' '.join(names)} --scale {scale}"
+    more = (f" --index {index.name}" if index else "") + (f" --counters {counters}" if counters else "")
+    command = f"tierdex-bench paper {' '.join(names)} --scale {scale}{more}"
     store = Store(directory / "cells.jsonl", header(context))
     missing = Missing(context)
     run = Run(context, missing, store, scale, lambda line: click.echo(line))
@@ -129,7 +130,9 @@ def write_reports(
     command: str,
     plots: bool,
 ) -> None:
-    known = every + [figure for figure in figures if figure not in every]
+    chosen = {figure.name: figure for figure in figures}
+    known = [chosen.pop(figure.name, figure) for figure in every]
+    known += chosen.values()
     results = [report.Result.of(figure, scale, store, missing) for figure in known]
     shown = [result for result in results if result.rows or result.figure in figures]
     summary = directory / "summary.md"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,13 +75,17 @@ def measure(cell: Cell, context: Context) -> list[Row]:
             request |= {"index": str(context.data.make(spec))} if spec else {}
         case "intersect" | "policies":
             request |= typed(settings)
+            device = str(request.pop("device", "ssd"))
             if cell.experiment == "intersect":
-                request |= {"work": str(context.data.directory), "hdd": request.pop("device", None) == "hdd"}
+                if request.keys() & {"hdd", "work"}:
+                    raise Usage(f"{cell}: write `device` for `hdd`; `work` is the directory of --data")
+                request |= {"work": str(context.data.directory), "hdd": device == "hdd"}
             if spec:
                 request["index"] = str(context.data.make(spec))
-                request.setdefault("queries", str(context.data.queries(need(cell, spec, "queries" not in request))))
+                if "queries" not in request:
+                    request["queries"] = str(context.data.queries(need(cell, spec, generated=True)))
             with ExitStack() as stack:
-                throttle = throttle_of(cell.get("device") or "ssd", context.data.directory, stack)
+                throttle = throttle_of(device, context.data.directory, stack)
                 return list(context.program.run(request, enter_group(throttle))["rows"])
     return list(context.program.run(request)["rows"])
 
@@ -95,7 +99,7 @@ def need(cell: Cell, spec: IndexSpec | None, generated: bool = False) -> IndexSp
     if spec is None:
         raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
     if generated and spec.existing:
-        raise Usage(f"{cell}: this experiment generates its index; leave out `index`")
+        raise Usage(f"{cell}: an existing index has no generated queries or phases; name `queries`, or leave out `index`")
     return spec
 
 
@@ -153,7 +157,7 @@ def reads_of(cell: Cell, context: Context) -> dict[str, Any]:
         "size": f"{cell.get('size', '100')}%",
         "region": region,
         "meta-tier": meta,
-        "policy": cell.get("policy", "lru"),
+        "policy": cell.get("policy", "s3-fifo" if mode == "direct" else "lru"),
         "io": cell.get("io", "auto"),
         "depth": whole_number(cell, "depth", 32),
     }
@@ -275,10 +279,11 @@ def device_rate(device: str) -> int | None:
             return None
         case "sas":
             return machine.SAS_BYTES_PER_SECOND
-    try:
-        return machine.bytes_of(device)
-    except Usage as error:
-        raise Usage(f"`device` is ssd, sas, hdd or bytes a second such as 575M, not {device}") from error
+    with suppress(Usage, OverflowError):
+        rate = machine.bytes_of(device)
+        if rate > 0:
+            return rate
+    raise Usage(f"`device` is ssd, sas, hdd or bytes a second such as 575M, not {device}")
 
 
 def throttle_of(device: str, directory: Path, stack: ExitStack) -> machine.Group | None:
@@ -358,6 +363,8 @@ class Missing:
         """Why a cell cannot be measured here; None if it can."""
         device = cell.get("device") or "ssd"
         of_device = self.disk if device == "hdd" else self.throttle if device_rate(device) else None
+        if cell.get("index") and (cell.experiment == "indexing" or cell.get("cores", "1") != "1"):
+            return "--index: indexing, and several processes, need a generated index"
         if cell.experiment != "queries":
             return of_device
         context, cores = self.context, cell.get("cores", "1")

@@ -50,7 +50,9 @@ def events(cpuinfo: str, kernel_events: set[str]) -> list[str]:
         return [*found, "{" + ",".join([*FIXED, *memory]) + "}", *raw(INTEL_STALLS)]
     if vendor == "GenuineIntel" and family == "6" and int(model) in SKYLAKE_MODELS:
         return found + raw(SKYLAKE)
-    if vendor == "AuthenticAMD" and family in ("25", "26"):
+    # Zen 4 has these models of family 25, of which Zen 3 has the others.
+    is_zen_4 = family == "25" and (0x10 <= int(model) <= 0x1F or 0x60 <= int(model) <= 0xAF)
+    if vendor == "AuthenticAMD" and (is_zen_4 or family == "26"):
         return found + raw(ZEN)
     return found
 
@@ -91,11 +93,9 @@ class PerfStat:
         for line in self.output.read_text().splitlines():
             if line.startswith("{"):
                 event = json.loads(line)
-                try:
-                    found[event["event"]] = float(event["counter-value"])
-                except ValueError:
-                    # Not supported, or not counted.
-                    continue
+                # Values are texts where events are not supported or not counted; `:u` is that of unprivileged users.
+                with suppress(ValueError):
+                    found[event.get("event", "").removesuffix(":u")] = float(event.get("counter-value", ""))
         return found
 
     def row(self, row: Row) -> Row:

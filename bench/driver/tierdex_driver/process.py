@@ -27,7 +27,10 @@ class Program:
         pipe = subprocess.PIPE
         command = [*before, str(self.path), "cell"]
         try:
-            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+            # A group of its own, so that the words before the program end with it.
+            process = subprocess.Popen(
+                command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, process_group=0 if before else None
+            )
         except OSError as error:
             raise Failed(f"cannot start {command[0]}: {error.strerror}") from error
         assert process.stdin
@@ -66,7 +69,8 @@ def finish(process: subprocess.Popen[bytes], out_of_memory: bool = False) -> dic
         try:
             return dict(json.loads(output))
         except ValueError as error:
-            raise CellFailed(f"the output is no line of JSON: {one_line(output)[:80]}") from error
+            why = "killed: out of memory" if out_of_memory else f"the output is no line of JSON: {one_line(output)[:80]}"
+            raise CellFailed(why) from error
     raise_interrupt(process.returncode)
     raise CellFailed(failure_text(process.returncode, one_line(errors), out_of_memory))
 
@@ -74,6 +78,8 @@ def finish(process: subprocess.Popen[bytes], out_of_memory: bool = False) -> dic
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Ends a process that still runs."""
     if process.poll() is None:
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.wait()
 

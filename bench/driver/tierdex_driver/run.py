@@ -19,7 +19,7 @@ from tierdex_driver.store import Row, Store
 
 # Fields that determine the answers to the queries of a row.
 QUERY_FIELDS = (
-    "docs", "postings", "vocabulary", "class", "shape", "repeats", "count", "seed", "queries", "k", "exhaustive",
+    "index", "docs", "postings", "vocabulary", "class", "shape", "repeats", "count", "seed", "queries", "k", "exhaustive",
     "ids-only", "k1", "b",
 )  # fmt: skip
 

@@ -13,6 +13,8 @@
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
 use crate::cell::{Cell, EngineReads, Reads, processors::Processors};
 use crate::{Error, HeldIndex, Result};
+use rustix::fs::OFlags;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, path::PathBuf, thread::Builder};
@@ -237,7 +239,9 @@ impl CellRun<'_> {
 /// Writes a command to `perf stat`, and waits until it is obeyed.
 fn control_perf(pipes: &(PathBuf, PathBuf), command: &str) -> Result<()> {
     let (commands, acknowledgements) = pipes;
-    let write = || File::options().write(true).open(commands)?.write_all(command.as_bytes());
+    // Fails, and does not wait, if `perf stat` has ended.
+    let open = || File::options().write(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(commands);
+    let write = || open()?.write_all(command.as_bytes());
     let read = || File::open(acknowledgements)?.read_exact(&mut [0; PERF_ACKNOWLEDGEMENT.len()]);
     write().and_then(|()| read()).map_err(Error::failed("cannot control `perf stat`"))
 }

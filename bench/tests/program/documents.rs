@@ -36,5 +36,5 @@ fn experiments_and_flags_in_the_documents_exist() {
             checked += 1;
         }
     }
-    assert!(checked >= 14, "only {checked} commands were found");
+    assert!(checked >= 4, "only {checked} commands were found");
 }

@@ -4,8 +4,8 @@ use crate::workspace::{
     Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until,
 };
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
-use std::{fs, path::Path, process::Command, process::Output, thread};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::{fs, fs::File, path::Path, process::Command, process::Output, thread};
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000 --out i";
 
@@ -171,11 +171,14 @@ fn events_are_counted_during_the_measured_repetition() {
         assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
     }
     let cell = json!({"index": "i", "queries": {"texts": ["t0000001"]}, "process": {"perf": pipes}});
+    // As `perf stat` does, keeps both pipes open.
+    let [mut control, mut ack] = pipes.map(|pipe| File::options().read(true).write(true).open(pipe).unwrap());
     let commands = thread::spawn(move || {
-        ["enable", "disable"].map(|_| {
-            let command = fs::read_to_string(&pipes[0]).unwrap();
-            fs::write(&pipes[1], "ack\n\0").unwrap();
-            command
+        ["enable\n", "disable\n"].map(|expected| {
+            let mut command = vec![0; expected.len()];
+            control.read_exact(&mut command).unwrap();
+            ack.write_all(b"ack\n\0").unwrap();
+            String::from_utf8(command).unwrap()
         })
     });
     assert_eq!(answer(&workspace, &cell)["queries"], 1);

@@ -9,7 +9,7 @@
 //! 2. The pages that a query has missed are divided into reads by [`ReadCosts::joins`] when it ends. Pages
 //!    between two of a read are then cached too. A query that reads in several rounds has more reads.
 //! 3. If all ghosts would take more than the given memory, they see a sample: the requests of the runs of
-//!    [`READ_PAGES_MAX`] pages whose hash is below a threshold, in caches that are smaller in the same
+//!    [`ReadCosts::read_pages_max`] pages whose hash is below a threshold, in caches smaller in the same
 //!    proportion (spatial sampling; Waldspurger and others, "Efficient MRC construction with SHARDS",
 //!    FAST 2015). The counts are then estimates: the sampled ones, divided by the sampled share.
 
@@ -17,7 +17,7 @@ use crate::hash::mix_bits;
 use crate::page_cache::{shard_of_hash, shards_of_frames};
 use crate::page_table::{GROUP_PAGES, PageTable, group_hash};
 use crate::policy::{Policy, PolicyKind};
-use crate::read_costs::{READ_PAGES_MAX, ReadCosts};
+use crate::read_costs::ReadCosts;
 
 /// Missed pages of a query that are kept, at most; then they are read before it ends.
 const MISSED_MAX: usize = 4096;
@@ -93,7 +93,8 @@ impl GhostCaches {
     /// [`PageCache::observe_requests`](crate::PageCache::observe_requests) reports it.
     pub fn request(&mut self, page: u64) {
         self.requests += 1;
-        if self.threshold == u64::MAX || mix_bits(page / READ_PAGES_MAX as u64) < self.threshold {
+        if self.threshold == u64::MAX || mix_bits(page / self.costs.read_pages_max() as u64) < self.threshold
+        {
             self.caches.iter_mut().for_each(|cache| cache.request(page, &self.costs));
         }
     }

@@ -197,12 +197,17 @@ impl PageReader {
         self.queue.pending() >= self.reads_max
     }
 
-    /// Submits reads as long as the queue has a free place, so that the thread does not wait here while
-    /// evaluations are ready; or until no more than [`WAITING_READS_MAX`] are left.
+    /// Submits reads as long as there may be more in flight, so that the thread does not wait here while
+    /// evaluations are ready; or until no more than [`WAITING_READS_MAX`] are left, which waits for reads.
     fn submit_waiting(&mut self) {
-        while (!self.is_full() || self.waiting.len() > WAITING_READS_MAX)
-            && let Some(WaitingRead { pages, frames, .. }) = self.waiting.pop_front()
-        {
+        loop {
+            if self.is_full() {
+                let completed = (self.waiting.len() > WAITING_READS_MAX).then(|| self.queue.next(true));
+                let Some(completion) = completed.flatten() else { return };
+                self.complete_read(completion);
+                continue;
+            }
+            let Some(WaitingRead { pages, frames, .. }) = self.waiting.pop_front() else { return };
             // No other thread uses a frame whose page is loading.
             let cells = self.cache.cells().write_all(frames).expect("the cells of pages that are loading");
             let tag = self.in_flight.iter().position(Option::is_none).unwrap_or_else(|| {

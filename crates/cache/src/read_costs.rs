@@ -81,9 +81,11 @@ impl ReadCosts {
         cost_before + (pages - pages_before) * of_more / more
     }
 
-    /// Whether the device seeks: a read of 64 pages costs less than two of one page.
+    /// Whether the device seeks: a read of a page takes a millisecond or more, and one of 64 pages costs less
+    /// than two of one page.
     pub fn is_seeking(&self) -> bool {
-        self.0[SIZES.len() - 1] < 2 * self.0[0]
+        let [one, .., most] = self.0;
+        u128::from(one) >= SEEKING.as_nanos() && most < 2 * one
     }
 
     /// Maximum number of pages of one read.
@@ -300,6 +302,7 @@ mod tests {
         }
         let seeking = [CLOUD, THROTTLED, HARD_DISK, MEMORY].map(|costs| costs.is_seeking());
         assert_eq!(seeking, [false, false, true, false]);
+        assert!(!ReadCosts([1; 4]).is_seeking() && !ReadCosts([0; 4]).is_seeking());
         // A read has at most 64 pages, on a device that seeks 256.
         assert!(CLOUD.joins(63, 0) && !CLOUD.joins(64, 0) && !HARD_DISK.joins(200, 56));
         for pages in [0, 1, 2, 8] {

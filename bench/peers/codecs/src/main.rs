@@ -27,6 +27,10 @@ fn main() -> ExitCode {
 
 /// Answers the request on standard input.
 fn answer() -> Result<()> {
+    if std::env::args().nth(1).is_none_or(|command| command != "cell") {
+        let why = "the only command is `cell`, which reads JSON from standard input (see README.md)";
+        return Err(Error::Usage(why.to_string()));
+    }
     let (mut text, stop) = (String::new(), StopSignal::default());
     stdin().read_to_string(&mut text).map_err(Error::failed("cannot read the cell"))?;
     let mut members: Members = serde_json::from_str(&text).unwrap_or_default();

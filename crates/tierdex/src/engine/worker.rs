@@ -85,9 +85,8 @@ impl<'x> SearchThread<'x> {
     /// Concurrent evaluations of a search thread, at most, without one that is for interactive requests only.
     pub(super) fn in_flight(shared: &EngineShared) -> usize {
         let evaluations = shared.frames_min() / shared.settings.threads / EVALUATION_FRAMES_MIN;
-        let seeks = shared.read_method.costs.is_seeking();
-        let most = if seeks { SEEKING_IN_FLIGHT_MAX } else { shared.settings.in_flight() };
-        most.min(evaluations).max(1)
+        let most = if shared.read_method.costs.is_seeking() { SEEKING_IN_FLIGHT_MAX } else { usize::MAX };
+        shared.settings.in_flight().min(most).min(evaluations).max(1)
     }
 
     /// A thread that reads with `reader` and runs at most `running_max` evaluations; those beyond
@@ -105,7 +104,9 @@ impl<'x> SearchThread<'x> {
             queue: shared.queue.clone(),
         };
         let (in_flight, seeks) = (SearchThread::in_flight(shared), shared.read_method.costs.is_seeking());
-        let pinned_max = shared.frames_min() / (2 * in_flight * shared.settings.threads);
+        // Beside these there are an interactive one, and that of a caller.
+        let shares = if seeks { in_flight + 2 } else { in_flight };
+        let pinned_max = shared.frames_min() / (2 * shares * shared.settings.threads);
         SearchThread {
             shared,
             cache,
