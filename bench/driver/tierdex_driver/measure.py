@@ -157,12 +157,11 @@ def reads_of(cell: Cell, context: Context) -> dict[str, Any]:
         "size": f"{cell.get('size', '100')}%",
         "region": region,
         "meta-tier": meta,
-        "policy": cell.get("policy", "s3-fifo" if mode == "direct" else "lru"),
         "io": cell.get("io", "auto"),
         "depth": whole_number(cell, "depth", 32),
     }
     if mode == "direct":
-        return {"by": "engine"} | reads
+        return {"by": "engine", "policy": cell.get("policy", "s3-fifo")} | reads
     lookahead = cell.get("lookahead", "16" if mode == "base-prefetch" else "adaptive")
     return {"by": "lists", "mode": mode, "lookahead": lookahead} | reads | {
         "segment": whole_number(cell, "segment", 32768),

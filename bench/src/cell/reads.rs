@@ -4,7 +4,7 @@ use crate::{Error, cell::as_size, cell::as_text, slow_tier::ReadDelay};
 use serde::{Deserialize, Serialize};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
 use tierdex::{EngineOptions, io::ReadKind, io::ReadOptions, io::RegionKind, io::Size};
-use tierdex_thesis::{FileReads, ListOptions, ListPolicy, Lookahead, Mode};
+use tierdex_thesis::{FileReads, ListOptions, Lookahead, Mode};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,9 +114,6 @@ pub struct ListReads {
     /// How far ahead lists are prefetched.
     #[serde(default = "default_lookahead", with = "lookahead_json")]
     pub lookahead: Lookahead,
-    /// Eviction policy.
-    #[serde(default = "default_policy", with = "as_text")]
-    pub policy: ListPolicy,
     /// Interface of reads into the cache; modes without a cache read by `pread` if it is that, else mapped
     /// files.
     #[serde(default = "default_read_kind", with = "as_text")]
@@ -195,7 +192,6 @@ impl ListReads {
             region: self.region.clone(),
             size: self.size,
             list_cell_bytes: self.segment as usize,
-            policy: self.policy,
             lookahead: self.lookahead,
             lookahead_samples: self.samples,
             read_method: self.io,
@@ -264,10 +260,6 @@ fn default_segment_bytes() -> u64 {
 
 fn default_lookahead() -> Lookahead {
     Lookahead::Adaptive
-}
-
-fn default_policy() -> ListPolicy {
-    ListPolicy::Lru
 }
 
 fn default_read_kind() -> ReadKind {

@@ -23,9 +23,9 @@ mod options;
 mod whole_lists;
 
 pub use cache::{
-    BeladyWindow, FetchedList, ListCache, ListCacheStats, ListKey, ListPolicy, ListReader, ListRequest,
-    ListStream, Lookahead, LookaheadSample, PARTS_MAX, PagePrefetcher, PageQuery, PendingList, PinnedList,
-    Prefetcher, QueuedQuery, RequestedRange,
+    FetchedList, ListCache, ListCacheStats, ListKey, ListReader, ListRequest, ListStream, Lookahead,
+    LookaheadSample, PARTS_MAX, PagePrefetcher, PageQuery, PendingList, PinnedList, Prefetcher, QueuedQuery,
+    RequestedRange,
 };
 pub use executor::{ListExecutor, TimedResult};
 pub use mapped_files::MappedFiles;

@@ -166,7 +166,7 @@ fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, Read
     let name = queues.first().map_or_else(Default::default, |queue| {
         (queue.description().to_string(), queue.fallback().map(str::to_string))
     });
-    let cache = ListCache::new(Arc::clone(&cells), options.policy)?;
+    let cache = ListCache::new(Arc::clone(&cells))?;
     if options.lookahead_samples > 0 {
         cache.record_lookahead(options.lookahead_samples);
     }

@@ -1,7 +1,7 @@
 //! Options of a [`ListExecutor`](super::ListExecutor): read mode, cache, threads, memory tier of the
 //! metadata.
 
-use crate::cache::{ListCache, ListPolicy, Lookahead};
+use crate::cache::{ListCache, Lookahead};
 use std::{fmt, str::FromStr};
 use tierdex::{Error, Index, Result, internal::engine::MetaTier, internal::engine::MetadataLocation};
 use tierdex_io::{ReadKind, ReadOptions, RegionKind, Size};
@@ -74,8 +74,6 @@ pub struct ListOptions {
     pub size: Size,
     /// Bytes of a cell of the cache (a cache segment in thesis 7.2).
     pub list_cell_bytes: usize,
-    /// Eviction policy.
-    pub policy: ListPolicy,
     /// Number of queries ahead for which lists are prefetched. [`Mode::BasePrefetch`] replaces adaptive by
     /// [`QUERIES_AHEAD`].
     pub lookahead: Lookahead,
@@ -116,7 +114,6 @@ impl Default for ListOptions {
             region: RegionKind::Dram,
             size: Size::BasisPoints(10_000),
             list_cell_bytes: 32 << 10,
-            policy: ListPolicy::S3Fifo,
             lookahead: Lookahead::Adaptive,
             lookahead_samples: 0,
             read_method: ReadKind::Auto,
@@ -156,7 +153,7 @@ impl ListOptions {
 
     /// Bytes of DRAM outside the region for each cell of the cache, at most.
     pub(crate) fn cell_metadata(&self) -> u64 {
-        ListCache::metadata_bytes_max(self.policy) as u64
+        ListCache::metadata_bytes_max() as u64
     }
 
     /// How a reader thread reads files: through the page cache, with `read_depth` reads in flight.

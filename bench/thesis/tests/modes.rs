@@ -17,15 +17,14 @@ use tierdex::{Index, Merge, Query, SearchOptions, codec::Codec, explain::SearchR
 use tierdex_io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
-use tierdex_thesis::{FileReads, ListExecutor, ListOptions, ListPolicy, Lookahead, Mode, memory_report};
+use tierdex_thesis::{FileReads, ListExecutor, ListOptions, Lookahead, Mode, memory_report};
 
-fn small_cache_options(cells: u64, policy: ListPolicy, lookahead: Lookahead, kind: ReadKind) -> ListOptions {
+fn small_cache_options(cells: u64, lookahead: Lookahead, kind: ReadKind) -> ListOptions {
     ListOptions {
         mode: Mode::HybridPrefetch,
         region: RegionKind::Dram,
         size: Size::Bytes(4096 * cells),
         list_cell_bytes: 4096,
-        policy,
         lookahead,
         read_method: kind,
         read_depth: 4,
@@ -56,7 +55,6 @@ proptest! {
     fn caches_of_any_size_change_no_answer(
         seed in any::<u64>(),
         cells in 2u64..40,
-        policy in prop::sample::select(ListPolicy::ALL.to_vec()),
         lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
         kind in prop::sample::select(vec![ReadKind::Pread, ReadKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
@@ -81,7 +79,7 @@ proptest! {
         // A lower bound of the number of matches depends on the strategy.
         let counted_hits = |found: &SearchResult| (found.total * u64::from(count), total_and_hits(found).1);
         let expected: Vec<_> = queries.iter().map(|query| counted_hits(&searcher.search(query, &search).unwrap())).collect();
-        let options = small_cache_options(cells, policy, lookahead, kind);
+        let options = small_cache_options(cells, lookahead, kind);
         let file_reads = if mapped { FileReads::Mapped } else { FileReads::Pread };
         let options =
             ListOptions { mode, file_reads, meta_tier: meta, threads, reader_threads: workers, ..options };
@@ -114,7 +112,7 @@ fn a_failed_read_fails_one_query() {
         let disk = Arc::new(FaultDisk::new(inner.clone(), FaultPlan::none()));
         let index = Index::open_on(disk.clone()).unwrap();
         let queries = random_queries(&mut Random::new(9), 30, &index);
-        let options = small_cache_options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(12, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &options).unwrap();
         let at = 1 + place;
         disk.arm(FaultPlan { class: OpClass::Read, at, effect: Effect::Error(5), repeat: Repeat::Once });
@@ -153,7 +151,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
     for mode in Mode::ALL {
         for file_reads in [FileReads::Mapped, FileReads::Pread] {
             let index = Index::open_on(disk.clone()).unwrap();
-            let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+            let options = small_cache_options(40, Lookahead::Adaptive, ReadKind::Pread);
             let executor = ListExecutor::new(&index, &ListOptions { mode, file_reads, ..options }).unwrap();
             let mut failed = Vec::new();
             run_queries(&executor, &queries, &search, |number, found| match found {
@@ -171,7 +169,7 @@ fn a_damaged_page_fails_the_queries_that_read_it_in_every_mode() {
 fn the_memory_report_has_the_parts_of_the_mode() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
     let report = |mode, file_reads| {
-        let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(40, Lookahead::Adaptive, ReadKind::Pread);
         memory_report(&index, &ListOptions { mode, file_reads, dram: Some(24 << 20), ..options })
     };
     for mode in Mode::ALL {
@@ -194,7 +192,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
     let queries = random_queries(&mut Random::new(9), 50, &index);
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     for threads in [1, 3] {
-        let options = small_cache_options(12, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(12, Lookahead::Adaptive, ReadKind::Pread);
         let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
         let mut given = queries.iter().take(20);
         let source = || given.next().cloned().map(Some).ok_or("no more");
@@ -215,7 +213,7 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
 #[test]
 fn the_dictionary_counts_without_a_read() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
-    let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+    let options = small_cache_options(40, Lookahead::Adaptive, ReadKind::Pread);
     let executor = ListExecutor::new(&index, &options).unwrap();
     let (before, search) =
         (executor.bytes_read(), SearchOptions { k: 0, count: true, ..SearchOptions::default() });
@@ -233,7 +231,7 @@ fn a_query_that_exceeds_the_budget_is_rejected_alone() {
     let search = SearchOptions { count: true, ..SearchOptions::default() };
     let metas = |mode: Mode| [MetaTier::Disk, MetaTier::Dram].map(|meta| (mode, meta));
     for (mode, meta) in [Mode::Base, Mode::HybridPrefetch].into_iter().flat_map(metas) {
-        let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+        let options = small_cache_options(40, Lookahead::Adaptive, ReadKind::Pread);
         let options = ListOptions { mode, meta_tier: meta, dram: Some(1), ..options };
         let least = sufficient_budget(&index, &options);
         for (more, rejected) in [(0, 1), (32 << 20, 0)] {
@@ -263,7 +261,7 @@ fn sufficient_budget(index: &Index, options: &ListOptions) -> u64 {
 #[test]
 fn a_rejected_budget_names_a_sufficient_one() {
     let index = Index::open_on(write_sparse_lists(100_000)).unwrap();
-    let options = small_cache_options(40, ListPolicy::Lru, Lookahead::Adaptive, ReadKind::Pread);
+    let options = small_cache_options(40, Lookahead::Adaptive, ReadKind::Pread);
     let needed = |options: &ListOptions| sufficient_budget(&index, options);
     let small = ListOptions { dram: Some(1), ..options };
     let enough = needed(&small);
@@ -315,7 +313,6 @@ fn all_modes_give_the_same_results() {
                 region: RegionKind::Dram,
                 size: Size::Bytes([4096 * 6, 4096 * 200][turn % 2]),
                 list_cell_bytes: 4096,
-                policy: ListPolicy::ALL[turn % ListPolicy::ALL.len()],
                 lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
                 read_method: ReadKind::Pread,
                 read_depth: 4,

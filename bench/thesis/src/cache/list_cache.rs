@@ -22,12 +22,13 @@
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
 
+use tierdex_cache::PolicyKind;
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
 use crate::cache::bounce_buffer::{StreamChunk, bounce_cell_count};
 use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
 use crate::cache::queue::{Admission, ENTRIES_MAX};
-use crate::cache::{cell_links::CellLinks, error::stopped_error, policy::ListPolicy, state::ListCacheState};
+use crate::cache::{cell_links::CellLinks, error::stopped_error, state::ListCacheState};
 use crate::{cache::lookahead::LookaheadSample, cache::stats::ListCacheStats};
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
@@ -61,7 +62,7 @@ impl ListCache {
     ///
     /// # Errors
     /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 4.
-    pub fn new(cells: Arc<Cells>, policy: ListPolicy) -> Result<Arc<ListCache>> {
+    pub fn new(cells: Arc<Cells>) -> Result<Arc<ListCache>> {
         let list_cells = cells.len() - bounce_cell_count(cells.len(), cells.cell_bytes()).min(cells.len());
         let count = u32::try_from(list_cells).ok().filter(|count| (1..ENTRIES_MAX).contains(count));
         let Some(count) = count else {
@@ -71,16 +72,16 @@ impl ListCache {
         };
         let (links, free) = CellLinks::new(count);
         let links = Arc::new(links);
-        let state = ListCacheState::new(Arc::clone(&links), free, policy.eviction(count), cells.cell_bytes());
+        let state = ListCacheState::new(Arc::clone(&links), free, cells.cell_bytes());
         let (states, state) = (Arc::clone(state.entries.states()), Mutex::new(state));
         let (stopped, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
         Ok(Arc::new(ListCache { cells, links, states, list_cells, state, stopped, work, done }))
     }
 
     /// Bytes of memory outside the region for each cell, at most: see [`ListCacheStats::metadata_bytes`].
-    pub fn metadata_bytes_max(policy: ListPolicy) -> usize {
+    pub fn metadata_bytes_max() -> usize {
         let entries = CellLinks::BYTES_PER_CELL + EntryTable::BYTES_PER_CELL_MAX;
-        STATE_BYTES_PER_CELL + entries + policy.bytes_per_entry_max()
+        STATE_BYTES_PER_CELL + entries + PolicyKind::Lru.bytes_per_entry_max()
     }
 
     /// Counters since the start, and the current state.

@@ -7,7 +7,7 @@
 //!
 //! | task | API |
 //! |---|---|
-//! | a cache in a memory region | [`ListCache`], [`ListPolicy`] |
+//! | a cache in a memory region | [`ListCache`] |
 //! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
 //! | to name a list | [`ListRequest`], [`RequestedRange`], [`ListKey`] |
 //! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
@@ -18,7 +18,6 @@
 //! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
 //! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
 //! | counters | [`ListCacheStats`], [`LookaheadSample`] |
-//! | to compare eviction policies | [`BeladyWindow`] |
 //!
 //! It knows byte ranges, budgets and requests; it does not know what a posting is. It makes no system call
 //! except to start threads and to wait.
@@ -34,12 +33,10 @@ mod list_cache;
 mod list_reader;
 mod lookahead;
 mod page_prefetcher;
-mod policy;
 mod queue;
 mod request;
 mod state;
 mod stats;
-mod window;
 mod worker;
 
 pub use key::ListKey;
@@ -48,8 +45,6 @@ pub use list_cache::ListCache;
 pub use list_reader::ListReader;
 pub use lookahead::{Lookahead, LookaheadSample};
 pub use page_prefetcher::{PagePrefetcher, PageQuery};
-pub use policy::ListPolicy;
 pub use request::{ListRequest, PARTS_MAX, RequestedRange};
 pub use stats::ListCacheStats;
-pub use window::BeladyWindow;
 pub use worker::{Prefetcher, QueuedQuery, READ_BYTES_MAX};

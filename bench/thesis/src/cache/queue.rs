@@ -138,11 +138,6 @@ impl PrefetchQueue {
         self.admitted += u64::from(!ended);
     }
 
-    /// The lists that are not admitted yet, in order.
-    pub(crate) fn waiting_lists(&self) -> impl Iterator<Item = &ListRequest> {
-        self.entries.range(self.index_of(self.turn)..).flat_map(|entry| &entry.requests[entry.admitted..])
-    }
-
     /// The request for a list, and its admission, if there is one.
     pub(crate) fn list(&self, number: u64, list: usize) -> (&ListRequest, Option<Admission>) {
         let entry = &self.entries[self.index_of(number)];

@@ -4,9 +4,7 @@
 use std::thread;
 
 use tierdex_io::{Cells, ErrorKind, MemDisk, ReadKind, Region, RegionKind};
-use tierdex_thesis::{
-    ListCache, ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange,
-};
+use tierdex_thesis::{ListCache, ListKey, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange};
 
 use super::fixture::{
     CELL_BYTES, GatedDisk, assert_idle, cache_of, gated_cache, new_cache, new_read_queue, open_cache,
@@ -47,7 +45,7 @@ fn a_stream_reads_ahead_only_in_sequential_access() {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 400);
         // A bounce buffer of 16 pages in four cells.
-        let cache = cache_of(128, 16 << 10, ListPolicy::Lru);
+        let cache = cache_of(128, 16 << 10);
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         let _all = prefetcher.fetch(&written.request(9, 1, 390)).unwrap();
         let request = written.request(0, 1, 390);
@@ -80,7 +78,7 @@ fn streams_of_several_threads_share_the_bounce_buffer() {
     with_watchdog(|| {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 40);
-        let cache = new_cache(2, ListPolicy::Lru);
+        let cache = new_cache(2);
         let engines = (0..2).map(|_| new_read_queue(&disk, ReadKind::Pread, 1)).collect();
         let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
         thread::scope(|scope| {
@@ -104,7 +102,7 @@ fn a_query_whose_lists_together_exceed_the_cache_is_served() {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 40);
         for lookahead in [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(16)] {
-            let cache = new_cache(5, ListPolicy::Window);
+            let cache = new_cache(5);
             let prefetcher = start_prefetcher(&cache, &disk, lookahead);
             let requests: Vec<_> = (0..4).map(|list| written.request(list, 1 + list * 3, 2)).collect();
             let queries = [prefetcher.push(requests.clone()), prefetcher.push(requests.clone())];
@@ -207,7 +205,7 @@ fn no_reads_are_submitted_after_shutdown() {
         let request = ListRequest::new(ListKey(1, 0), (1..9).map(|at| part(at * 3)).collect()).unwrap();
         for cell_bytes in [4096, 32 << 10] {
             for depth in [1, 2] {
-                let cache = cache_of(40, cell_bytes, ListPolicy::Lru);
+                let cache = cache_of(40, cell_bytes);
                 let prefetcher = start_worker(&cache, &disk, ReadKind::Pread, depth);
                 disk.close_gate();
                 let query = prefetcher.push(vec![request.clone()]);
@@ -231,7 +229,7 @@ fn waiting_threads_get_an_error_when_a_worker_panics() {
     with_watchdog(|| {
         let disk = GatedDisk::new();
         let written = write_test_file(&disk, "a", 40);
-        let cache = new_cache(8, ListPolicy::Lru);
+        let cache = new_cache(8);
         let start = || {
             Prefetcher::start(&cache, vec![new_read_queue(&disk, ReadKind::Pread, 1)], Lookahead::Adaptive)
         };
@@ -261,7 +259,7 @@ fn a_read_that_panics_fails_only_its_list() {
         for (kind, depth) in tested_read_kinds().into_iter().flat_map(|kind| [(kind, 1), (kind, 2)]) {
             let disk = GatedDisk::new();
             let written = write_test_file(&disk, "a", 40);
-            let cache = new_cache(8, ListPolicy::Lru);
+            let cache = new_cache(8);
             let prefetcher = start_worker(&cache, &disk, kind, depth);
             let (request, other) = (written.request(0, 1, 3), written.request(1, 5, 3));
             let long = written.request(2, 1, 20);
@@ -380,7 +378,7 @@ fn a_read_covers_up_to_a_mebibyte_of_a_part() {
     with_watchdog(|| {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 600);
-        let cache = cache_of(256, 16 << 10, ListPolicy::Lru);
+        let cache = cache_of(256, 16 << 10);
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         let part = |from: u64, to: u64| RequestedRange::new(written.file.clone(), from..to).unwrap();
         let parts = vec![part(100, 200), part(5000, 5000 + (16 << 10)), part(8192, 8192 + (16 << 10))];
@@ -412,9 +410,9 @@ fn invalid_arguments_are_rejected() {
     let error = ListRequest::new(ListKey(0, 7), vec![part; PARTS_MAX + 1]).err().unwrap();
     assert_eq!(error.to_string(), "cannot cache list 0/7: it has 9 parts, and may have 1 to 8");
     let one = Cells::new(Region::new(&RegionKind::Dram, CELL_BYTES as u64).unwrap(), CELL_BYTES).unwrap();
-    let error = ListCache::new(one, ListPolicy::Lru).unwrap_err();
+    let error = ListCache::new(one).unwrap_err();
     assert_eq!(error.to_string(), "cannot make cache dram: it has 1 segments, and needs 2 or more");
-    let cache = new_cache(2, ListPolicy::Lru);
+    let cache = new_cache(2);
     assert!(Prefetcher::start(&cache, Vec::new(), Lookahead::Adaptive).is_err());
     let _one = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
     let queue = new_read_queue(&disk, ReadKind::Pread, 1);
@@ -425,16 +423,12 @@ fn invalid_arguments_are_rejected() {
 #[test]
 fn metadata_stays_below_its_maximum() {
     // With 8,193 cells, tables whose sizes are powers of two are as large as they can be.
-    for (policy, cells) in ListPolicy::ALL
-        .into_iter()
-        .flat_map(|policy| [2, 3, 40, 513, 1000, 8192, 8193 + 64, 12_000].map(|cells| (policy, cells)))
-    {
-        let stats = new_cache(cells, policy).stats();
-        let (bytes, most) = (stats.metadata_bytes, (ListCache::metadata_bytes_max(policy) * cells) as u64);
-        assert!(bytes <= most, "{policy}, {cells}: {bytes} > {most}");
+    for cells in [2, 3, 40, 513, 1000, 8192, 8193 + 64, 12_000] {
+        let stats = new_cache(cells).stats();
+        let (bytes, most) = (stats.metadata_bytes, (ListCache::metadata_bytes_max() * cells) as u64);
+        assert!(bytes <= most, "{cells}: {bytes} > {most}");
         if stats.cells == 8193 {
-            println!("{policy}: {:.0} bytes a cell", bytes as f64 / cells as f64);
-            assert!(bytes > most / 20 * 19, "{policy}: {bytes} of {most}");
+            assert!(bytes > most / 20 * 19, "{bytes} of {most}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads that fail, and bytes that differ from those written.
 
 use tierdex_io::{ErrorKind, FaultDisk, FaultPlan, MemDisk, ReadKind, Repeat, Result};
-use tierdex_thesis::{ListPolicy, ListRequest, Lookahead, Prefetcher};
+use tierdex_thesis::{ListRequest, Lookahead, Prefetcher};
 
 use super::fixture::{
     TestFile, assert_idle, fail_read, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
@@ -46,7 +46,7 @@ fn a_fault_at_each_read_fails_one_list_once() {
             disk.arm(FaultPlan::none());
             let mut injected = 0;
             for at in 1.. {
-                let cache = new_cache(8, ListPolicy::S3Fifo);
+                let cache = new_cache(8);
                 let engines = (0..workers).map(|_| new_read_queue(&disk, kind, 2)).collect();
                 let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
                 fail_read(&disk, at, Repeat::Once);
@@ -76,7 +76,7 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
         let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let written = write_test_file(&disk, "a", 24);
         let requests = list_requests(&written);
-        let cache = new_cache(8, ListPolicy::Window);
+        let cache = new_cache(8);
         let queues = vec![new_read_queue(&disk, ReadKind::Pread, 3)];
         let prefetcher = Prefetcher::start(&cache, queues, Lookahead::Pins).unwrap();
         fail_read(&disk, 1, Repeat::Forever);
@@ -96,7 +96,7 @@ fn a_corrupt_page_is_never_returned() {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 24);
         let requests = list_requests(&written);
-        let cache = new_cache(8, ListPolicy::Sieve);
+        let cache = new_cache(8);
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         for page in 1..=18 {
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);

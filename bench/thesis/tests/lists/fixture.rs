@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex};
 use tierdex_io::{Cells, Disk, MemDisk, PAGE, ReadFile, ReadKind, Region, RegionKind, Result};
-use tierdex_thesis::{
-    FetchedList, ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, RequestedRange,
-};
+use tierdex_thesis::{FetchedList, ListCache, ListKey, ListRequest, Lookahead, Prefetcher, RequestedRange};
 
 pub use super::files::{
     TestFile, fail_read, new_read_queue, tested_read_kinds, with_watchdog, write_test_file,
@@ -54,14 +52,14 @@ impl TestFile {
 }
 
 /// A cache of `cells` cells of one page, one of which is the bounce buffer.
-pub fn new_cache(cells: usize, policy: ListPolicy) -> Arc<ListCache> {
-    cache_of(cells, CELL_BYTES, policy)
+pub fn new_cache(cells: usize) -> Arc<ListCache> {
+    cache_of(cells, CELL_BYTES)
 }
 
 /// A cache of `cells` cells of `cell_bytes` bytes, the bounce buffer included.
-pub fn cache_of(cells: usize, cell_bytes: usize, policy: ListPolicy) -> Arc<ListCache> {
+pub fn cache_of(cells: usize, cell_bytes: usize) -> Arc<ListCache> {
     let region = Region::new(&RegionKind::Dram, (cells * cell_bytes) as u64).unwrap();
-    ListCache::new(Cells::new(region, cell_bytes).unwrap(), policy).unwrap()
+    ListCache::new(Cells::new(region, cell_bytes).unwrap()).unwrap()
 }
 
 /// One worker that reads with two threads.
@@ -127,7 +125,7 @@ pub fn gated_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<List
 pub fn open_cache(pages: usize, cells: usize) -> (GatedDisk, TestFile, Arc<ListCache>, Prefetcher) {
     let disk = GatedDisk::new();
     let written = write_test_file(&disk, "a", pages);
-    let cache = new_cache(cells, ListPolicy::Lru);
+    let cache = new_cache(cells);
     let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
     (disk, written, cache, prefetcher)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tierdex_io::{HEADER_LEN, MemDisk, PAGE, ReadKind};
-use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PARTS_MAX, RequestedRange};
+use tierdex_thesis::{ListKey, ListRequest, Lookahead, PARTS_MAX, RequestedRange};
 
 use super::fixture::{
     GatedDisk, TestFile, assert_idle, cache_of, start_prefetcher, start_worker, tested_read_kinds,
@@ -53,7 +53,7 @@ proptest! {
                 pages.sum::<u64>().div_ceil(cell_bytes as u64 / PAGE)
             };
             let cells: u64 = requests.iter().map(least).sum();
-            let cache = cache_of((cells + cells / 31 + 2) as usize, cell_bytes, ListPolicy::Lru);
+            let cache = cache_of((cells + cells / 31 + 2) as usize, cell_bytes);
             let kinds = tested_read_kinds();
             let prefetcher = start_worker(&cache, &disk, kinds[which % kinds.len()], depth);
             let query = prefetcher.push(requests.clone());
@@ -75,7 +75,7 @@ fn parts_that_share_a_cell_are_read_concurrently() {
     with_watchdog(|| {
         let disk = GatedDisk::new();
         let written = write_test_file(&disk, "a", 40);
-        let cache = cache_of(9, 16 << 10, ListPolicy::Lru);
+        let cache = cache_of(9, 16 << 10);
         let prefetcher = start_worker(&cache, &disk, ReadKind::Pread, 8);
         // Parts in the pages of the cells: | 1 2 2 2 | 2 2 2 2 | 2 3 4 |
         let parts = [(5000, 10), (8192 + 5, 31_000), (70_000, 20), (80_000, 30)];
@@ -95,7 +95,7 @@ fn parts_that_share_a_cell_are_read_concurrently() {
 fn a_part_after_the_last_is_a_panic() {
     let disk = MemDisk::new();
     let written = write_test_file(&disk, "a", 4);
-    let cache = cache_of(4, 32 << 10, ListPolicy::Lru);
+    let cache = cache_of(4, 32 << 10);
     let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
     let parts = vec![requested_range(&written, 100, 5), requested_range(&written, 200, 5)];
     let list = prefetcher.fetch(&ListRequest::new(ListKey(1, 1), parts).unwrap()).unwrap();

@@ -4,7 +4,7 @@ use std::{sync::Arc, thread};
 
 use proptest::prelude::*;
 use tierdex_io::{ErrorKind, FaultDisk, FaultPlan, MemDisk, Repeat};
-use tierdex_thesis::{ListKey, ListPolicy, ListRequest, Lookahead, PendingList, Prefetcher, RequestedRange};
+use tierdex_thesis::{ListKey, ListRequest, Lookahead, PendingList, Prefetcher, RequestedRange};
 
 use super::fixture::{
     TestFile, assert_idle, fail_read, gated_cache, new_cache, new_read_queue, start_prefetcher, start_worker,
@@ -111,7 +111,7 @@ fn started_fetches_delay_no_query() {
     with_watchdog(|| {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 40);
-        let cache = new_cache(6, ListPolicy::S3Fifo);
+        let cache = new_cache(6);
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         let requests = list_requests(&written);
         // They pin all cells for ever; queries stream the lists that do not fit.
@@ -138,7 +138,7 @@ fn a_fault_at_each_read_fails_its_fetch() {
                 let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
                 let written = write_test_file(&disk, "a", 40);
                 let requests = list_requests(&written);
-                let cache = new_cache(30, ListPolicy::Lru);
+                let cache = new_cache(30);
                 let prefetcher = start_worker(&cache, &disk, kind, depth);
                 fail_read(&disk, at, Repeat::Once);
                 let pending: Vec<PendingList> =
@@ -185,7 +185,7 @@ proptest! {
         with_watchdog(|| {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write_test_file(&disk, "a", 40);
-            let cache = new_cache(cells, ListPolicy::Lru);
+            let cache = new_cache(cells);
             let kind = tested_read_kinds()[which % tested_read_kinds().len()];
             let engines = depths.iter().map(|depth| new_read_queue(&disk, kind, *depth)).collect();
             let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();

@@ -1,4 +1,4 @@
-//! Random lists, queries, policies, engines and threads with caches of a few pages.
+//! Random lists, queries, engines and threads with caches of a few pages.
 
 use std::{collections::VecDeque, sync::Arc, sync::Mutex, thread};
 
@@ -7,9 +7,7 @@ use tempfile::TempDir;
 use tierdex_io::{
     Cells, Disk, HEADER_LEN, MemDisk, PosixDisk, ReadKind, ReadOptions, ReadQueue, Region, RegionKind,
 };
-use tierdex_thesis::{
-    ListCache, ListKey, ListPolicy, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange,
-};
+use tierdex_thesis::{ListCache, ListKey, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange};
 
 use super::fixture::{
     TestFile, assert_idle, new_cache, new_read_queue, tested_read_kinds, with_watchdog, write_test_file,
@@ -20,7 +18,6 @@ const FILE_PAGES: usize = 12;
 #[derive(Debug, Clone)]
 struct RandomSettings {
     cells: usize,
-    policy: ListPolicy,
     lookahead: Lookahead,
     engine: usize,
     depths: Vec<usize>,
@@ -30,12 +27,9 @@ struct RandomSettings {
 fn random_settings() -> impl Strategy<Value = RandomSettings> {
     let lookaheads = [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(0), Lookahead::Queries(3)];
     let depths = prop::collection::vec(1..5_usize, 1..3);
-    let policies = prop::sample::select(ListPolicy::ALL.to_vec());
-    let parts =
-        (2..11_usize, policies, prop::sample::select(lookaheads.to_vec()), 0..3_usize, depths, 1..4_usize);
-    parts.prop_map(|(cells, policy, lookahead, engine, depths, threads)| RandomSettings {
+    let parts = (2..11_usize, prop::sample::select(lookaheads.to_vec()), 0..3_usize, depths, 1..4_usize);
+    parts.prop_map(|(cells, lookahead, engine, depths, threads)| RandomSettings {
         cells,
-        policy,
         lookahead,
         engine,
         depths,
@@ -98,7 +92,7 @@ proptest! {
         with_watchdog(|| {
             let disk = MemDisk::new();
             let written = write_test_file(&disk, "a", FILE_PAGES);
-            let cache = new_cache(setting.cells, setting.policy);
+            let cache = new_cache(setting.cells);
             cache.record_lookahead(8);
             let prefetcher = start_prefetcher(&cache, &disk, &setting);
             let all = list_requests(&written, &lists);
@@ -127,7 +121,7 @@ proptest! {
         with_watchdog(|| {
             let disk = MemDisk::new();
             let written = write_test_file(&disk, "a", FILE_PAGES);
-            let cache = new_cache(setting.cells, setting.policy);
+            let cache = new_cache(setting.cells);
             let prefetcher = start_prefetcher(&cache, &disk, &setting);
             let all = list_requests(&written, &lists);
             thread::scope(|scope| {
@@ -176,7 +170,7 @@ fn direct_reads_go_straight_into_the_cache() {
                 ReadQueue::new(ReadOptions { kind, depth: 8, direct }, &disk, &[Arc::clone(&cells)]).ok()
             });
             let Some(engine) = opened else { continue };
-            let cache = ListCache::new(cells, ListPolicy::Lru).unwrap();
+            let cache = ListCache::new(cells).unwrap();
             let prefetcher = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).unwrap();
             // The last is longer than the cache, and reaches into the file's last page.
             let whole = RequestedRange::new(Arc::clone(&written.file), written.file.payload()).unwrap();

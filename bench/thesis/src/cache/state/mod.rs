@@ -22,12 +22,13 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use tierdex_cache::{Policy, PolicyKind};
 use tierdex_io::Error;
 
 use crate::cache::entry_table::{EntryState, EntryTable};
 use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, PrefetchPace};
 use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
-use crate::cache::{error::stopped_error, policy::ListEviction, request::ListRequest, stats::ListCacheStats};
+use crate::cache::{error::stopped_error, request::ListRequest, stats::ListCacheStats};
 use crate::{cache::bounce_buffer::BounceBuffer, cache::cell_links::CellLinks, cache::cell_links::FreeCells};
 
 /// Detached requests in the queue, at most.
@@ -53,7 +54,7 @@ pub(crate) struct ListCacheState {
     links: Arc<CellLinks>,
     free: FreeCells,
     pub(crate) entries: EntryTable,
-    eviction: ListEviction,
+    eviction: Box<dyn Policy>,
     cells: u32,
     cell_bytes: usize,
     /// Cells of entries that are ready and not pinned.
@@ -106,18 +107,13 @@ enum Requester {
 }
 
 impl ListCacheState {
-    pub(crate) fn new(
-        links: Arc<CellLinks>,
-        free: FreeCells,
-        eviction: ListEviction,
-        cell_bytes: usize,
-    ) -> ListCacheState {
+    pub(crate) fn new(links: Arc<CellLinks>, free: FreeCells, cell_bytes: usize) -> ListCacheState {
         let cells = free.count();
         ListCacheState {
             links,
             free,
             entries: EntryTable::new(cells),
-            eviction,
+            eviction: PolicyKind::Lru.policy(cells),
             cells,
             cell_bytes,
             evictable: 0,
@@ -212,7 +208,7 @@ impl ListCacheState {
             }
             Err(error) => {
                 self.stats.failures += 1;
-                self.eviction.policy_mut().remove(entry);
+                self.eviction.remove(entry);
                 self.entries.fail_entry(entry, error);
                 let cells = self.entries.cells(entry);
                 let head = self.links.release_all_but_first(&mut self.free, cells);
@@ -340,7 +336,7 @@ impl ListCacheState {
         let cells = self.links.allocate(&mut self.free, needed)?;
         self.links.set_parts(cells.head, request.parts().iter().map(|part| (part.page_offset(), part.len())));
         let entry = self.entries.insert(request.key(), request.fingerprint(), cells);
-        self.eviction.policy_mut().insert(entry, request.key().hash_bits(), needed);
+        self.eviction.insert(entry, request.key().hash_bits(), needed);
         self.loading += 1;
         self.pin(entry);
         self.pin(entry);
@@ -364,14 +360,11 @@ impl ListCacheState {
         if requester == Requester::Unqueued && self.oldest_waits {
             return Availability::Never;
         }
-        if self.free.count() < needed {
-            self.report_upcoming_uses();
-        }
         while self.free.count() < needed {
             let entries = &self.entries;
             let is_evictable =
                 |entry: u32| entries.entry(entry).pins == 0 && entries.state(entry) == EntryState::Ready;
-            let Some(victim) = self.eviction.policy_mut().victim(&is_evictable) else {
+            let Some(victim) = self.eviction.victim(&is_evictable) else {
                 return Availability::Never;
             };
             let candidate = self.entries.entry(victim).count;
@@ -383,15 +376,8 @@ impl ListCacheState {
         Availability::Now
     }
 
-    fn report_upcoming_uses(&mut self) {
-        if let ListEviction::Window(window) = &mut self.eviction {
-            let waiting = self.queue.waiting_lists().take(window.uses_max());
-            window.set_upcoming(waiting.filter_map(|request| self.entries.find_entry(request.key())));
-        }
-    }
-
     fn evict_entry(&mut self, entry: u32) {
-        self.eviction.policy_mut().remove(entry);
+        self.eviction.remove(entry);
         let cells = self.entries.remove_ready(entry);
         self.evictable -= cells.count;
         self.links.release_list(&mut self.free, cells);
@@ -399,7 +385,7 @@ impl ListCacheState {
     }
 
     fn touch_and_pin(&mut self, entry: u32) {
-        self.eviction.policy_mut().touch(entry);
+        self.eviction.touch(entry);
         self.pin(entry);
     }
 
@@ -415,7 +401,7 @@ impl ListCacheState {
             queries: self.queue.len(),
             lookahead: self.queue.lookahead(),
             rolling_sum: self.pace.rolling_sum(),
-            metadata_bytes: (links + self.entries.bytes() + self.eviction.policy().bytes()) as u64,
+            metadata_bytes: (links + self.entries.bytes() + self.eviction.bytes()) as u64,
             ..self.stats
         }
     }

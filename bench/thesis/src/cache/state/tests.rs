@@ -2,7 +2,7 @@
 //! of the thesis.
 
 use super::*;
-use crate::cache::{key::ListKey, policy::ListPolicy, request::RequestedRange};
+use crate::cache::{key::ListKey, request::RequestedRange};
 use tierdex_io::{Identity, MemDisk, PAGE, SealedFile, SealedWriter};
 
 /// A cache of cells of one page each, and one worker that the test controls.
@@ -13,7 +13,7 @@ struct Harness {
 }
 
 impl Harness {
-    fn new(cells: u32, policy: ListPolicy, lookahead: Lookahead) -> Harness {
+    fn new(cells: u32, lookahead: Lookahead) -> Harness {
         let disk = MemDisk::new();
         let identity = Identity { kind: 1, field: 0, segment: 1 };
         let mut writer = SealedWriter::create(&disk, "a", identity).unwrap();
@@ -21,7 +21,7 @@ impl Harness {
         let seal = writer.finish().unwrap();
         let file = Arc::new(SealedFile::open(&disk, "a", identity, seal).unwrap());
         let (links, free) = CellLinks::new(cells);
-        let mut state = ListCacheState::new(Arc::new(links), free, policy.eviction(cells), PAGE as usize);
+        let mut state = ListCacheState::new(Arc::new(links), free, PAGE as usize);
         state.workers = 1;
         state.pace.lookahead = lookahead;
         Harness { state, file, admissions: Vec::new() }
@@ -78,7 +78,7 @@ impl Harness {
 
 #[test]
 fn the_worker_waits_as_in_figure_7_8() {
-    let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(8, Lookahead::Adaptive);
     let [t0, t1, t2] = [(0, 4), (1, 1), (2, 4)].map(|list| harness.push(&[list]));
     harness.finish_all_fetches();
     assert_eq!(harness.state.pace.rolling_sum(), 5);
@@ -93,7 +93,7 @@ fn the_worker_waits_as_in_figure_7_8() {
 
 #[test]
 fn a_repeated_term_counts_again_as_in_figure_7_9() {
-    let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(8, Lookahead::Adaptive);
     let [first, second] = [(0, 4), (0, 4)].map(|list| harness.push(&[list]));
     harness.finish_all_fetches();
     assert_eq!(harness.state.pace.rolling_sum(), 8);
@@ -109,7 +109,7 @@ fn a_repeated_term_counts_again_as_in_figure_7_9() {
 
 #[test]
 fn the_worker_waits_as_in_figure_7_10() {
-    let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(8, Lookahead::Adaptive);
     let [t0, t1, _again, t2] = [(0, 2), (1, 5), (0, 2), (2, 2)].map(|list| harness.push(&[list]));
     harness.finish_all_fetches();
     harness.end_query(t0);
@@ -124,7 +124,7 @@ fn the_worker_waits_as_in_figure_7_10() {
 #[test]
 fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
     for (lookahead, goes_on) in [(Lookahead::Adaptive, false), (Lookahead::Pins, true)] {
-        let mut harness = Harness::new(8, ListPolicy::Lru, lookahead);
+        let mut harness = Harness::new(8, lookahead);
         let old = harness.push(&[(9, 5)]);
         harness.finish_all_fetches();
         harness.end_query(old);
@@ -143,7 +143,7 @@ fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
 
 #[test]
 fn a_fixed_lookahead_counts_queries() {
-    let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Queries(2));
+    let mut harness = Harness::new(8, Lookahead::Queries(2));
     let queries: Vec<u64> = (0..8).map(|list| harness.push(&[(list, 1)])).collect();
     for oldest in 0..8 {
         harness.finish_all_fetches();
@@ -156,7 +156,7 @@ fn a_fixed_lookahead_counts_queries() {
 
 #[test]
 fn ended_queries_do_not_count_as_lookahead() {
-    let mut harness = Harness::new(16, ListPolicy::Lru, Lookahead::Queries(2));
+    let mut harness = Harness::new(16, Lookahead::Queries(2));
     let queries: Vec<u64> = (0..12).map(|list| harness.push(&[(list, 1)])).collect();
     let admitted =
         |harness: &Harness| (0..12).rev().find(|query| harness.is_admitted(queries[*query])).unwrap();
@@ -172,7 +172,7 @@ fn ended_queries_do_not_count_as_lookahead() {
 
 #[test]
 fn ended_queries_behind_an_open_one_are_removed() {
-    let mut harness = Harness::new(16, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(16, Lookahead::Adaptive);
     let held = harness.push(&[(0, 1), (1, 1)]);
     let mut last = harness.push(&[(1, 1)]);
     for list in 0..5000 {
@@ -200,7 +200,7 @@ fn ended_queries_behind_an_open_one_are_removed() {
 
 #[test]
 fn the_oldest_query_streams_lists_that_do_not_fit() {
-    let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(4, Lookahead::Adaptive);
     let query = harness.push(&[(0, 2), (1, 2), (2, 2), (3, 5), (1, 2)]);
     let next = harness.push(&[(2, 2), (4, 2)]);
     harness.finish_all_fetches();
@@ -216,7 +216,7 @@ fn the_oldest_query_streams_lists_that_do_not_fit() {
 
 #[test]
 fn unqueued_requests_neither_wait_nor_block() {
-    let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(4, Lookahead::Adaptive);
     let query = harness.push(&[(0, 3)]);
     harness.finish_all_fetches();
     let (request, other) = (harness.request(7, 2), harness.request(8, 1));
@@ -239,7 +239,7 @@ fn unqueued_requests_neither_wait_nor_block() {
 
 #[test]
 fn unqueued_requests_get_no_cells_while_the_oldest_query_waits() {
-    let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(4, Lookahead::Adaptive);
     let query = harness.push(&[(0, 2), (1, 3)]);
     let (one, other) = (harness.request(7, 1), harness.request(8, 1));
     harness.state.admit_lists();
@@ -259,7 +259,7 @@ fn unqueued_requests_get_no_cells_while_the_oldest_query_waits() {
 
 #[test]
 fn unqueued_requests_do_not_keep_workers_from_the_queue() {
-    let mut harness = Harness::new(8, ListPolicy::Lru, Lookahead::Adaptive);
+    let mut harness = Harness::new(8, Lookahead::Adaptive);
     let unqueued: Vec<Admission> =
         (10..14).map(|list| harness.state.admit_unqueued(&harness.request(list, 1))).collect();
     let query = harness.push(&[(0, 1), (1, 1)]);
@@ -280,7 +280,7 @@ fn unqueued_requests_do_not_keep_workers_from_the_queue() {
 
 #[test]
 fn the_next_request_retries_a_failed_list() {
-    let mut harness = Harness::new(8, ListPolicy::S3Fifo, Lookahead::Adaptive);
+    let mut harness = Harness::new(8, Lookahead::Adaptive);
     let [first, second] = [(0, 4), (0, 4)].map(|list| harness.push(&[list]));
     harness.state.admit_lists();
     let FetchTask { entry, .. } = harness.state.take_task().unwrap();
@@ -301,25 +301,8 @@ fn the_next_request_retries_a_failed_list() {
 }
 
 #[test]
-fn the_window_policy_spares_lists_of_waiting_queries() {
-    for (policy, spared) in [(ListPolicy::Window, true), (ListPolicy::Lru, false)] {
-        let mut harness = Harness::new(3, policy, Lookahead::Adaptive);
-        for list in 0..3 {
-            let query = harness.push(&[(list, 1)]);
-            harness.finish_all_fetches();
-            harness.end_query(query);
-        }
-        // List 0 is the least recently used, and will be needed.
-        let queries = [(3, 1), (0, 1)].map(|list| harness.push(&[list]));
-        harness.finish_all_fetches();
-        assert_eq!(harness.state.stats().hits == 1, spared, "{policy}");
-        queries.into_iter().for_each(|query| harness.end_query(query));
-    }
-}
-
-#[test]
 fn detached_lists_are_fetched_and_not_pinned() {
-    let mut harness = Harness::new(4, ListPolicy::Sieve, Lookahead::Adaptive);
+    let mut harness = Harness::new(4, Lookahead::Adaptive);
     let requests = [harness.request(0, 3), harness.request(1, 5), harness.request(2, 1)];
     requests.into_iter().for_each(|request| harness.state.push_detached(request));
     harness.finish_all_fetches();
@@ -331,7 +314,7 @@ fn detached_lists_are_fetched_and_not_pinned() {
 
 #[test]
 fn detached_requests_are_limited_and_ignored_after_shutdown() {
-    let mut harness = Harness::new(4, ListPolicy::Lru, Lookahead::Queries(0));
+    let mut harness = Harness::new(4, Lookahead::Queries(0));
     let held = [harness.push(&[(0, 1)]), harness.push(&[(1, 1)])];
     for list in 0..2000 {
         let request = harness.request(2 + list, 1);
