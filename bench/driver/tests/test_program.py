@@ -57,6 +57,28 @@ def test_a_wrong_definition_is_one_line(tmp_path: Path, old: str, new: str, code
     assert words in done.stderr
 
 
+@pytest.mark.parametrize("name", ["policies", "intersection"])
+def test_an_experiment_of_this_project_is_measured(tmp_path: Path, name: str) -> None:
+    done = run(tmp_path, str(EXAMPLE.parent.parent / "experiments" / f"{name}.toml"))
+    assert done.returncode == 0, done.stderr
+    assert "not measurable" not in (tmp_path / "out" / "small" / "summary.md").read_text().split("## ")[1]
+
+
+def test_an_existing_index_is_measured_in_place_of_generated_ones(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    sizes = ["--docs=2000", "--postings=60000", "--vocabulary=3000", "--seed=1", f"--out={index}"]
+    subprocess.run([os.environ["TIERDEX_BENCH"], "generate", *sizes], check=True, capture_output=True)
+    done = run(tmp_path, str(EXAMPLE), "--index", str(index))
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in (tmp_path / "out/small/cells.jsonl").read_text().splitlines()]
+    # Codecs are those of generated indexes.
+    assert len(lines) == 1 + 4 * 2
+    assert all(f"index={index}" in line["cell"] and "codec=" not in line["cell"] for line in lines[1:])
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["lock"]
+    again = run(tmp_path, str(EXAMPLE), "--index", str(tmp_path / "none"))
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1), again.stderr
+
+
 def test_a_build_is_as_fast_as_itself_and_answers_alike(tmp_path: Path) -> None:
     program = os.environ["TIERDEX_BENCH"]
     sizes = ["--docs=2000", "--postings=60000", "--vocabulary=3000", "--seed=1", f"--out={tmp_path / 'index'}"]

@@ -132,6 +132,10 @@ class Group:
     def stat(self) -> Path:
         return self.path / "memory.stat"
 
+    def words(self) -> list[str]:
+        """The words before a command that runs in this group."""
+        return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.procs)]
+
     def limit_memory(self, limit: int) -> None:
         if self.version == 1:
             write(self.path / "memory.limit_in_bytes", str(limit))

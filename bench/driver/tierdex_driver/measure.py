@@ -86,13 +86,8 @@ def measure(cell: Cell, context: Context) -> list[Row]:
                     request["queries"] = str(context.data.queries(need(cell, spec, generated=True)))
             with ExitStack() as stack:
                 throttle = throttle_of(device, context.data.directory, stack)
-                return list(context.program.run(request, enter_group(throttle))["rows"])
+                return list(context.program.run(request, throttle.words() if throttle else [])["rows"])
     return list(context.program.run(request)["rows"])
-
-
-def enter_group(group: machine.Group | None) -> list[str]:
-    """The words before a program that runs in a group."""
-    return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group.procs)] if group else []
 
 
 def need(cell: Cell, spec: IndexSpec | None, generated: bool = False) -> IndexSpec:

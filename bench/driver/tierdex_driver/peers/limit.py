@@ -27,8 +27,6 @@ from tierdex_driver.store import Row, Store
 
 # The limit while the memory of a process itself is measured.
 AMPLE_BYTES = 4 << 30
-# Joins a control group and becomes the engine.
-JOIN = ("sh", "-c", 'echo $$ > "$0" && exec "$@"')
 
 
 def trial_cell(engine: str) -> Cell:
@@ -129,7 +127,7 @@ class Runner:
         with self.hierarchy.group() as group:
             group.limit_memory(limit)
             try:
-                with Server(one.name, [*JOIN, str(group.procs), *words], self.settings.work) as server:
+                with Server(one.name, [*group.words(), *words], self.settings.work) as server:
                     yield server, group
             except CellFailed as error:
                 if group.was_out_of_memory():

@@ -42,6 +42,7 @@ mod pool;
 mod priority;
 mod queue;
 mod queued_request;
+mod read_ahead;
 mod readers;
 mod request;
 mod request_counters;

@@ -7,14 +7,14 @@
 //! idle threads.
 
 use super::pool::{MemoryPool, Reservation};
-use super::{active::ActiveRequest, priority::Priority, queue::RequestQueue};
+use super::{active::ActiveRequest, priority::Priority, queue::RequestQueue, read_ahead::ReadAhead};
 use crate::segment::read::{BlockSource, PagesBody};
 use crate::{Error, Result};
 use corosensei::Yielder;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 use std::{collections::VecDeque, ops::Range, rc::Rc, sync::Arc};
-use tierdex_cache::{PageCache, PageReader, Pin, ReadCosts, SEEKING_READ_PAGES_MAX};
+use tierdex_cache::{PageCache, PageReader, Pin, ReadCosts};
 use tierdex_io::{PAGE, SealedFile};
 
 /// Why an evaluation is suspended.
@@ -32,14 +32,10 @@ pub(super) enum Wait {
 pub(super) struct ThreadContext {
     pub(super) reader: RefCell<Box<PageReader>>,
     pub(super) costs: ReadCosts,
+    pub(super) limits: ReadAhead,
     pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,
 }
-
-/// Pages that an evaluation prefetches before its first read, on a device that does not seek; the number
-/// doubles with each further prefetch. Before the first blocks are evaluated, little is known about which
-/// blocks will be skipped.
-const PREFETCH_PAGES_FIRST: usize = 32;
 
 /// Time slice of an evaluation: a single request waits for each other evaluation of its thread no longer
 /// than this.
@@ -105,7 +101,6 @@ impl<'e> PagedSource<'e> {
         pinned_max: usize,
     ) -> PagedSource<'e> {
         let now = Instant::now();
-        let first = if thread.costs.is_seeking() { SEEKING_READ_PAGES_MAX } else { PREFETCH_PAGES_FIRST };
         PagedSource {
             cache,
             thread,
@@ -114,7 +109,7 @@ impl<'e> PagedSource<'e> {
             pinned_max: pinned_max.max(1),
             last_prefetched: Cell::new((u64::MAX, 0)),
             ahead: Cell::new(0),
-            ahead_max: Cell::new(first.min(pinned_max.max(1))),
+            ahead_max: Cell::new(thread.limits.first_pages.min(pinned_max.max(1))),
             waits: Rc::default(),
             request,
             began: now,

@@ -19,6 +19,7 @@ use super::pool::{PoolUse, Reservation};
 use super::priority::Priority;
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
+use super::read_ahead::ReadAhead;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
 use crate::index::{PartialResult, PlannedQuery};
@@ -31,22 +32,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
-use tierdex_cache::{PageCache, PageReader, SEEKING_READ_PAGES_MAX};
+use tierdex_cache::{PageCache, PageReader};
 
 /// Stack of a coroutine; an ordinary query touches a small part of it.
 const STACK_BYTES: usize = 512 << 10;
 
 /// Frames of the cache for each evaluation, at least.
 const EVALUATION_FRAMES_MIN: usize = 8;
-
-/// Pages that an evaluation pins, and so reads concurrently, at most, on a device that does not seek. For
-/// `AND HH` and `OR HH` in 50 MB, 4.1 million documents: with 64 pages 0.87 and 0.92 times the queries a
-/// second; with 256 pages 1.01 and 1.04 times, for 1.04 times the bytes.
-const PINNED_PAGES_MAX: usize = 128;
-
-/// Concurrent evaluations of a thread, at most, on a device that seeks: each reads much at a time, and with
-/// more of them the median latency is 3 times as long at the same queries a second.
-const SEEKING_IN_FLIGHT_MAX: usize = 2;
 
 type EvaluationCoroutine = Coroutine<(), Wait, Finished, DefaultStack>;
 
@@ -85,7 +77,7 @@ impl<'x> SearchThread<'x> {
     /// Concurrent evaluations of a search thread, at most, without one that is for interactive requests only.
     pub(super) fn in_flight(shared: &EngineShared) -> usize {
         let evaluations = shared.frames_min() / shared.settings.threads / EVALUATION_FRAMES_MIN;
-        let most = if shared.read_method.costs.is_seeking() { SEEKING_IN_FLIGHT_MAX } else { usize::MAX };
+        let most = ReadAhead::of(&shared.read_method.costs).evaluations_max;
         shared.settings.in_flight().min(most).min(evaluations).max(1)
     }
 
@@ -99,14 +91,14 @@ impl<'x> SearchThread<'x> {
         let cache = &*shared.cache;
         let thread = ThreadContext {
             costs: reader.costs(),
+            limits: ReadAhead::of(&reader.costs()),
             reader: RefCell::new(reader),
             pool: shared.pool.clone(),
             queue: shared.queue.clone(),
         };
-        let (in_flight, seeks) = (SearchThread::in_flight(shared), shared.read_method.costs.is_seeking());
-        // Beside these there are an interactive one, and that of a caller.
-        let shares = if seeks { in_flight + 2 } else { in_flight };
-        let pinned_max = shared.frames_min() / (2 * shares * shared.settings.threads);
+        let (in_flight, limits) = (SearchThread::in_flight(shared), thread.limits);
+        let shares = (in_flight + limits.spare_evaluations) * shared.settings.threads;
+        let pinned_max = shared.frames_min() / (2 * shares);
         SearchThread {
             shared,
             cache,
@@ -115,7 +107,7 @@ impl<'x> SearchThread<'x> {
             running: Vec::with_capacity(running_max),
             running_max,
             batch_max: in_flight,
-            pinned_max: pinned_max.clamp(1, if seeks { SEEKING_READ_PAGES_MAX } else { PINNED_PAGES_MAX }),
+            pinned_max: pinned_max.clamp(1, limits.pinned_pages_max),
             slices: 0,
         }
     }
