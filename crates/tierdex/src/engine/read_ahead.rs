@@ -12,8 +12,8 @@ pub(super) struct ReadAhead {
     pub(super) pinned_pages_max: usize,
     /// Concurrent evaluations, at most.
     pub(super) evaluations_max: usize,
-    /// Further evaluations that share the cache: an interactive one, and that of a caller. Of many evaluations
-    /// none needs its whole share.
+    /// Further evaluations that share the cache: an interactive one, and that of a caller. Of many
+    /// evaluations none needs its whole share.
     pub(super) spare_evaluations: usize,
 }
 
