@@ -24,7 +24,7 @@ plot = { x = "size", x-label = "size", y = ["qps"], y-label = "queries a second"
 [[figure.cells]]
 settings = { mode = "base", size = [5, 10] }
 [[figure.cells]]
-settings = { mode = ["direct", "base"], size = 5, exhaustive = true, codec = [] }
+settings = { mode = ["direct", "mapped"], size = 5, exhaustive = true, codec = [] }
 [[figure.expect]]
 claim = "base is slower"
 paper = "0.5"
@@ -46,7 +46,7 @@ def test_cells_are_all_combinations_of_merged_settings(tmp_path: Path) -> None:
         "queries codec=raw docs=100 k=10 mode=base size=5",
         "queries codec=raw docs=100 k=10 mode=base size=10",
         "queries docs=100 exhaustive=true k=10 mode=direct size=5",
-        "queries docs=100 exhaustive=true k=10 mode=base size=5",
+        "queries docs=100 exhaustive=true k=10 mode=mapped size=5",
     ]
     # Settings of a group replace those of a scale of its figure.
     assert list(figure.cells("full").values()) == [3, 3, 3, 3]
@@ -67,6 +67,7 @@ def test_cells_are_all_combinations_of_merged_settings(tmp_path: Path) -> None:
         ("scale.small = { docs", "scale.tiny = { docs", "no member `tiny`"),
         ('of = { mode = "base" }', "of = 3", "`of` is 3, and must be a table"),
         ("[[figure.expect]]", "[figure.expect]", "`expect` is"),
+        ('["direct", "mapped"]', '"base"', "cells differ in codec, exhaustive only"),
     ],
 )
 def test_a_malformed_definition_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:

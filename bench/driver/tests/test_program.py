@@ -75,6 +75,14 @@ def test_an_existing_index_is_measured_in_place_of_generated_ones(tmp_path: Path
     assert len(lines) == 1 + 4 * 2
     assert all(f"index={index}" in line["cell"] and "codec=" not in line["cell"] for line in lines[1:])
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["lock"]
+    # Another commit is measured again.
+    newer = tmp_path / "newer"
+    sizes = [word.replace("--seed=1", "--seed=2").replace(str(index), str(newer)) for word in sizes]
+    subprocess.run([os.environ["TIERDEX_BENCH"], "generate", *sizes], check=True, capture_output=True)
+    index.rename(tmp_path / "older")
+    newer.rename(index)
+    assert run(tmp_path, str(EXAMPLE), "--index", str(index)).returncode == 0
+    assert len((tmp_path / "out/small/cells.jsonl").read_text().splitlines()) == 1 + 2 * 4 * 2
     again = run(tmp_path, str(EXAMPLE), "--index", str(tmp_path / "none"))
     assert (again.returncode, again.stderr.count("\n")) == (2, 1), again.stderr
 

@@ -15,7 +15,7 @@ import click
 
 from tierdex_driver import compare as comparison
 from tierdex_driver import definitions, machine, report
-from tierdex_driver.data import DataSets, default_directory
+from tierdex_driver.data import DataSets, default_directory, name_of_commit
 from tierdex_driver.errors import CellFailed, Failed, Usage
 from tierdex_driver.measure import Context, Missing
 from tierdex_driver.peers.settings import search
@@ -94,7 +94,7 @@ def paper(
         raise Usage("name figures, papers, `all` or a file of definitions, and a --scale")
     figures = definitions.select(every, names)
     if index:
-        figures = [replace(figure, index=str(index.resolve())) for figure in figures]
+        figures = [replace(figure, index=name_of_commit(index)) for figure in figures]
     if counters == "perf":
         figures = [one for one in figures if any(cell.get("counters") for cell in one.cells(scale))]
     if counters == "callgrind":

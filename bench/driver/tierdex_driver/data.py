@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class IndexSpec:
         """The index of a cell; None if the cell names none and has no number of documents."""
         settings = dict(cell.settings)
         if "index" in settings:
-            return IndexSpec(existing=Path(settings["index"]))
+            return IndexSpec(existing=Path(settings["index"].rpartition("@")[0]))
         if "docs" not in settings:
             return None
         try:
@@ -104,6 +105,16 @@ class DataSets:
         if part.exists():
             raise Failed(f"cannot remove {part}")
         return part
+
+
+def name_of_commit(index: Path) -> str:
+    """The directory and the newest commit of an index, `DIRECTORY@GENERATION-CHECKSUM`. Another one is measured again."""
+    manifests = sorted(path for path in index.glob("manifest-*") if path.suffix != ".tmp")
+    if not manifests:
+        raise Usage(f"{index} holds no tierdex index")
+    newest = manifests[-1]
+    generation = int(newest.name.removeprefix("manifest-"), 16)
+    return f"{index.resolve()}@{generation}-{zlib.crc32(newest.read_bytes()):08x}"
 
 
 def default_directory() -> Path:

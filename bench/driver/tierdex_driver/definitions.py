@@ -134,7 +134,21 @@ class Figure:
                     one = {name: one[name] for name in one if name not in GENERATED} | {"index": self.index}
                 cell = Cell(self.data["experiment"], tuple(one.items()))
                 cells[cell] = max(rounds, cells.get(cell, 0))
+        self._check_points(cells)
         return cells
+
+    def _check_points(self, cells: dict[Cell, int]) -> None:
+        """Rejects two cells at one point before they are measured; dimensions that are measured are not known yet."""
+        found: dict[tuple[str, ...], Cell] = {}
+        for cell in cells:
+            settings = dict(cell.settings)
+            if all(name in settings for name in self.dimensions):
+                other = found.setdefault(tuple(settings[name] for name in self.dimensions), cell)
+                if other is not cell:
+                    differ = sorted(dict(set(cell.settings) ^ set(other.settings)))
+                    raise DefinitionError(
+                        f"{self.name}: cells differ in {', '.join(differ)} only; name that as a dimension"
+                    )
 
     def _rounds(self, text: str) -> int:
         if not text.isdigit() or int(text) == 0:
