@@ -2,9 +2,10 @@
 //! usage error, 75 if another writer is at work, 130 for SIGINT, SIGTERM and SIGHUP.
 
 use clap::{CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tierdex::io::ExitOutOfMemory;
-use tierdex_cli::{cmd, failure::Outcome};
+use tierdex_cli::{cmd, failure::Outcome, open};
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
@@ -66,16 +67,23 @@ fn main() -> ExitCode {
 }
 
 fn run_command(command: Command) -> Outcome {
+    let one = |dir: &PathBuf| Some(dir.clone());
     let (outcome, index) = match &command {
-        Command::Index(arguments) => (cmd::index::run_index(arguments), Some(&arguments.out)),
-        Command::Search(arguments) => (cmd::search::run_search(arguments), Some(&arguments.query.dir)),
-        Command::Explain(arguments) => (cmd::explain::run_explain(arguments), Some(&arguments.query.dir)),
-        Command::Batch(arguments) => (cmd::batch::run_batch(arguments), Some(&arguments.dir)),
-        Command::Advise(arguments) => (cmd::advise::run_advise(arguments), Some(&arguments.dir)),
-        Command::Info(arguments) => (cmd::info::run_info(arguments), Some(&arguments.dir)),
-        Command::Stats(arguments) => (cmd::stats::run_stats(arguments), Some(&arguments.dir)),
-        Command::Check(arguments) => (cmd::check::run_check(arguments), Some(&arguments.dir)),
-        Command::Ciff(arguments) => (cmd::ciff::run_ciff(arguments), Some(arguments.index_directory())),
+        Command::Index(arguments) => (cmd::index::run_index(arguments), one(&arguments.out)),
+        Command::Search(arguments) => {
+            (cmd::search::run_search(arguments), Some(open::joined_path(&arguments.query.dirs())))
+        }
+        Command::Explain(arguments) => {
+            (cmd::explain::run_explain(arguments), Some(open::joined_path(&arguments.query.dirs())))
+        }
+        Command::Batch(arguments) => {
+            (cmd::batch::run_batch(arguments), Some(open::joined_path(&arguments.dirs)))
+        }
+        Command::Advise(arguments) => (cmd::advise::run_advise(arguments), one(&arguments.dir)),
+        Command::Info(arguments) => (cmd::info::run_info(arguments), one(&arguments.dir)),
+        Command::Stats(arguments) => (cmd::stats::run_stats(arguments), one(&arguments.dir)),
+        Command::Check(arguments) => (cmd::check::run_check(arguments), one(&arguments.dir)),
+        Command::Ciff(arguments) => (cmd::ciff::run_ciff(arguments), one(arguments.index_directory())),
         Command::Eval(arguments) => (cmd::eval::run_eval(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run_demo(arguments), None),
         Command::Completions(arguments) => {
@@ -83,5 +91,5 @@ fn run_command(command: Command) -> Outcome {
         }
         Command::Man(arguments) => (cmd::man::run_man(arguments, Arguments::command()), None),
     };
-    outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.in_folder(index)))
+    outcome.map_err(|failure| index.into_iter().fold(failure, |failure, index| failure.in_folder(&index)))
 }

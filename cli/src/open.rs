@@ -1,8 +1,9 @@
 //! Opens index directories, with error messages for the command line.
 
 use crate::failure::{Failure, Outcome};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{path::Path, sync::Arc};
 use tierdex::io::{Disk, ErrorKind, PosixDisk};
 use tierdex::{Index, IndexWriter, OpenMode, Schema, WriterOptions};
 
@@ -25,6 +26,23 @@ pub fn open_directory(dir: &Path) -> Outcome<Arc<PosixDisk>> {
 /// Opens the newest commit in a directory.
 pub fn index(dir: &Path) -> Outcome<Index> {
     Index::open_on(open_directory(dir)?).map_err(usage_as_failure)
+}
+
+/// Opens the newest commits in several directories, to search them as one index.
+pub fn indexes(dirs: &[PathBuf]) -> Outcome<Index> {
+    let disks = dirs.iter().map(|dir| open_directory(dir).map(|disk| disk as Arc<dyn Disk>));
+    Index::open_all_on(disks.collect::<Outcome<_>>()?).map_err(usage_as_failure)
+}
+
+/// The directories as one path, for messages about a file in one of them.
+pub fn joined_path(dirs: &[PathBuf]) -> PathBuf {
+    match dirs {
+        [dir] => dir.clone(),
+        dirs => {
+            let names: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+            format!("{{{}}}", names.join(",")).into()
+        }
+    }
 }
 
 /// Opens a writer. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for

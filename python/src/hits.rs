@@ -7,7 +7,9 @@ use arrow_array::{Float32Array, UInt32Array};
 use pyo3::types::{PyList, PySlice};
 use pyo3::{exceptions::PyOverflowError, prelude::*};
 use std::sync::{Arc, OnceLock};
-use tierdex::{Query, SearchHit, Snapshot, TotalHits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES};
+use tierdex::{
+    Query, SearchHit, ShardHits, Snapshot, TotalHits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES,
+};
 
 /// Target length of a snippet in bytes.
 const SNIPPET_BYTES_TARGET: usize = 180;
@@ -21,6 +23,10 @@ pub struct Hits {
     ids: Vec<String>,
     documents: Vec<u32>,
     scores: Vec<f32>,
+    /// The scores as integers.
+    units: Vec<u32>,
+    /// Number of the directory of each hit; empty if only one was opened.
+    parts: Vec<u32>,
     totals: SearchTotals,
     warnings: Vec<String>,
     /// The commit that was searched, and the query; `None` after unpickling.
@@ -38,11 +44,14 @@ struct SearchTotals {
     generation: u64,
     took: f64,
     queued: f64,
+    /// The scale of the scores as integers, and the hash of the statistics by which they were computed.
+    scale: i32,
+    statistics: u64,
 }
 
 type HitsState = (
-    (Vec<String>, Vec<u32>, Vec<f32>),
-    (u64, bool, bool, u64, f64, f64),
+    (Vec<String>, Vec<u32>, Vec<f32>, Vec<u32>, Vec<u32>),
+    (u64, bool, bool, u64, f64, f64, i32, u64),
     Vec<String>,
     Vec<(String, Option<MarkedText>)>,
 );
@@ -57,16 +66,34 @@ impl Hits {
             generation: hits.snapshot.index().generation(),
             took: hits.took.as_secs_f64(),
             queued: hits.queued.as_secs_f64(),
+            scale: hits.scale,
+            statistics: hits.statistics_hash(),
+        };
+        let index = hits.snapshot.index();
+        let parts = match index.manifests().count() {
+            1 => Vec::new(),
+            _ => hits.hits.iter().map(|hit| index.part_of(hit.document) as u32).collect(),
         };
         Hits {
             ids,
             documents: hits.hits.iter().map(|hit| hit.document).collect(),
             scores: hits.hits.iter().map(|hit| hit.score).collect(),
+            units: hits.hits.iter().map(|hit| hit.units).collect(),
+            parts,
             totals,
             warnings,
             source: Some((ProcessLocal::new(hits.snapshot), query)),
             shown: OnceLock::new(),
         }
+    }
+
+    /// What the merge of shards needs.
+    pub fn of_shard(&self) -> ShardHits {
+        let SearchTotals { total, exact, timed_out, scale, statistics, .. } = self.totals;
+        let hits = self.documents.iter().zip(&self.scores).zip(&self.units);
+        let hits = hits.map(|((&document, &score), &units)| SearchHit { document, score, units }).collect();
+        let total = if exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
+        ShardHits { statistics, scale, hits, total, timed_out }
     }
 
     /// The commit that was searched, and the query.
@@ -198,13 +225,15 @@ impl Hits {
         let py = slf.py();
         guard_entry_point(py, || {
             let hits = slf.get();
-            let SearchTotals { total, exact, timed_out, generation, took, queued } = hits.totals;
+            let SearchTotals { total, exact, timed_out, generation, took, queued, scale, statistics } =
+                hits.totals;
             let shown = match hits.snapshot_and_query(py) {
                 Ok(_) => hits.titles_and_snippets(py)?.to_vec(),
                 Err(_) => hits.shown.get().cloned().unwrap_or_default(),
             };
-            let columns = (hits.ids.clone(), hits.documents.clone(), hits.scores.clone());
-            let totals = (total, exact, timed_out, generation, took, queued);
+            let (ids, documents, scores) = (hits.ids.clone(), hits.documents.clone(), hits.scores.clone());
+            let columns = (ids, documents, scores, hits.units.clone(), hits.parts.clone());
+            let totals = (total, exact, timed_out, generation, took, queued, scale, statistics);
             let state = (columns, totals, hits.warnings.clone(), shown);
             Ok((py.import("tierdex._restore")?.getattr("hits")?, (state,)))
         })
@@ -213,20 +242,22 @@ impl Hits {
     /// Hits from the state of a pickle.
     #[staticmethod]
     fn _restore(py: Python<'_>, state: HitsState) -> PyResult<Hits> {
-        let ((ids, documents, scores), totals, warnings, texts) = state;
+        let ((ids, documents, scores, units, parts), totals, warnings, texts) = state;
         let is_sound = documents.len() == ids.len()
             && scores.len() == ids.len()
+            && units.len() == ids.len()
+            && (parts.is_empty() || parts.len() == ids.len())
             && texts.iter().filter_map(|(_, shown)| shown.as_ref()).all(has_valid_marks);
         if !is_sound {
             return Err(usage_error(py, "the pickle of hits is damaged: its columns do not fit together"));
         }
-        let (total, exact, timed_out, generation, took, queued) = totals;
+        let (total, exact, timed_out, generation, took, queued, scale, statistics) = totals;
         let shown = OnceLock::new();
         if texts.len() == ids.len() {
             shown.get_or_init(|| texts);
         }
-        let totals = SearchTotals { total, exact, timed_out, generation, took, queued };
-        Ok(Hits { ids, documents, scores, totals, warnings, source: None, shown })
+        let totals = SearchTotals { total, exact, timed_out, generation, took, queued, scale, statistics };
+        Ok(Hits { ids, documents, scores, units, parts, totals, warnings, source: None, shown })
     }
 }
 
@@ -264,6 +295,12 @@ impl Hit {
     #[getter]
     fn document(&self) -> u32 {
         self.hits.get().documents[self.position]
+    }
+
+    /// Number of the directory, of those that were opened, that has the document.
+    #[getter]
+    fn part(&self) -> u32 {
+        self.hits.get().parts.get(self.position).copied().unwrap_or(0)
     }
 
     /// Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with `…`.
@@ -345,5 +382,5 @@ fn with_ellipsis_if_cut(title: String) -> String {
 
 /// A hit without a score, by which the id of a document number is read.
 pub fn bare_hit(document: u32) -> SearchHit {
-    SearchHit { document, score: 0.0 }
+    SearchHit { document, ..SearchHit::default() }
 }

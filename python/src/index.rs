@@ -5,6 +5,7 @@ use crate::errors::{Failure, guard_entry_point, in_python, usage_error};
 use crate::options::{parse_bytes, schema_from_tuple, schema_tuple, scorer_from_name};
 use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax, field_number};
+use crate::statistics::Statistics;
 use crate::wait::{self, SIGNAL_CHECK_INTERVAL, run_without_gil};
 use crate::{document::Document, explain::explanation_dict, hits::Hits, stats, text::Text, writer::Writer};
 use pyo3::prelude::*;
@@ -30,7 +31,8 @@ const TERMS_PER_READ: usize = 1000;
 /// child opens the index again when it uses it.
 #[pyclass(frozen, module = "tierdex._tierdex")]
 pub struct Index {
-    path: PathBuf,
+    /// Several are searched as one index.
+    paths: Vec<PathBuf>,
     options: OpenOptions,
     /// Locked only while the GIL is held, so that a fork never copies a locked mutex.
     state: Mutex<Option<ProcessLocal<OpenEngine>>>,
@@ -62,8 +64,9 @@ impl Index {
         if let Some(open) = self.lock_state().as_ref().and_then(ProcessLocal::get) {
             return Ok(open.engine.clone());
         }
-        let (path, options) = (self.path.clone(), self.options.engine_options());
-        let engine = wait::run_interruptible(py, None, move || Ok(Engine::open(&path, &options)?))?;
+        let (paths, options) = (self.paths.clone(), self.options.engine_options());
+        let open = move || Ok(Engine::new(&tierdex::Index::open_all(&paths)?, &options)?);
+        let engine = wait::run_interruptible(py, None, open)?;
         let open = OpenEngine { engine: engine.clone(), checked: Instant::now() };
         *self.lock_state() = Some(ProcessLocal::new(open));
         Ok(engine)
@@ -100,8 +103,16 @@ impl Index {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with_options(path: PathBuf, options: OpenOptions) -> Index {
-        Index { path, options, state: Mutex::new(None) }
+    fn with_options(paths: Vec<PathBuf>, options: OpenOptions) -> Index {
+        Index { paths, options, state: Mutex::new(None) }
+    }
+
+    /// The only directory, for `task`, which does not work on several.
+    fn one_path(&self, py: Python<'_>, task: &str) -> PyResult<&PathBuf> {
+        match &self.paths[..] {
+            [path] => Ok(path),
+            paths => Err(usage_error(py, format!("these are {} indexes: {task} one at a time", paths.len()))),
+        }
     }
 }
 
@@ -206,16 +217,16 @@ impl Index {
                 }?;
                 Ok(writer.commit(Merge::Keep)?)
             })?;
-            Ok(Index::with_options(path, options))
+            Ok(Index::with_options(vec![path], options))
         })
     }
 
     /// Opens the newest commit; `lazy` defers it to the first use.
     #[staticmethod]
-    #[pyo3(signature = (path, dram, threads, hits_max, refresh, lazy))]
+    #[pyo3(signature = (paths, dram, threads, hits_max, refresh, lazy))]
     fn _open(
         py: Python<'_>,
-        path: PathBuf,
+        paths: Vec<PathBuf>,
         dram: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
         hits_max: usize,
@@ -224,7 +235,7 @@ impl Index {
     ) -> PyResult<Index> {
         guard_entry_point(py, || {
             let index =
-                Index::with_options(path, OpenOptions::read_options(dram, threads, hits_max, refresh)?);
+                Index::with_options(paths, OpenOptions::read_options(dram, threads, hits_max, refresh)?);
             if !lazy {
                 index.engine(py)?;
             }
@@ -232,10 +243,10 @@ impl Index {
         })
     }
 
-    /// Path, dram, threads, hits_max and refresh.
-    fn _options(&self) -> (PathBuf, Option<u64>, usize, usize, &'static str) {
+    /// Paths, dram, threads, hits_max and refresh.
+    fn _options(&self) -> (Vec<PathBuf>, Option<u64>, usize, usize, &'static str) {
         let OpenOptions { dram, threads, hits_max, auto_refresh } = &self.options;
-        (self.path.clone(), *dram, *threads, *hits_max, if *auto_refresh { "auto" } else { "manual" })
+        (self.paths.clone(), *dram, *threads, *hits_max, if *auto_refresh { "auto" } else { "manual" })
     }
 
     #[pyo3(signature = (memory, threads, merge, wait))]
@@ -253,12 +264,55 @@ impl Index {
             let wait = parse_seconds(py, "wait", wait)?;
             let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());
             let on_commit = move |py: Python<'_>| index.get().refresh(py).map(drop);
-            let path = slf.get().path.clone();
+            let path = slf.get().one_path(py, "write")?.clone();
             Writer::open(py, path, memory, threads, merge, wait, Box::new(on_commit))
         })
     }
 
-    #[pyo3(signature = (query, k, syntax, field, scorer, k1, b, count, deadline))]
+    /// The statistics that the scores of a query depend on.
+    #[pyo3(signature = (query, syntax, field, scorer, k1, b, question, deadline))]
+    #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.statistics alone")]
+    fn _statistics(
+        &self,
+        py: Python<'_>,
+        query: &Bound<'_, PyAny>,
+        syntax: Text,
+        field: Option<Text>,
+        scorer: Text,
+        k1: f64,
+        b: f64,
+        question: Option<PyRef<'_, Statistics>>,
+        deadline: Option<f64>,
+    ) -> PyResult<Statistics> {
+        guard_entry_point(py, || {
+            let ranking =
+                RankingOptions::new(py, 0, false, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
+            let (source, question) =
+                (QuerySource::from_python(query)?, question.map(|given| given.0.clone()));
+            let deadline = match deadline {
+                Some(seconds) => deadline_after(py, seconds)?,
+                None => None,
+            };
+            let (engine, snapshot) = self.engine_and_snapshot(py)?;
+            let found = wait::run_interruptible(py, None, move || {
+                let schema = snapshot.schema();
+                let field = field_number(schema, ranking.field.as_deref())?;
+                let (query, _) = source.parse(schema, ranking.syntax, field)?;
+                let mut request =
+                    SearchRequest::new(query).options(ranking.options).snapshot(snapshot.clone());
+                if let Some(question) = question {
+                    request = request.statistics(question);
+                }
+                if let Some(deadline) = deadline {
+                    request = request.deadline(deadline);
+                }
+                Ok(engine.statistics(request)?)
+            })?;
+            Ok(Statistics(Arc::new(found)))
+        })
+    }
+
+    #[pyo3(signature = (query, k, syntax, field, scorer, k1, b, count, deadline, statistics))]
     #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.search alone")]
     fn _search(
         &self,
@@ -272,6 +326,7 @@ impl Index {
         b: f64,
         count: bool,
         deadline: Option<f64>,
+        statistics: Option<PyRef<'_, Statistics>>,
     ) -> PyResult<Hits> {
         guard_entry_point(py, || {
             let ranking =
@@ -282,6 +337,7 @@ impl Index {
                 None => None,
             };
             self.options.check_k(py, k)?;
+            let statistics = statistics.map(|given| given.0.clone());
             let (engine, snapshot) = self.engine_and_snapshot(py)?;
             let mut signal = Ok(());
             let (ticket, parsed, warnings) = run_without_gil(py, || {
@@ -294,6 +350,9 @@ impl Index {
                     .priority(Priority::Interactive);
                 if let Some(deadline) = deadline {
                     request = request.deadline(deadline);
+                }
+                if let Some(statistics) = statistics {
+                    request = request.statistics(statistics);
                 }
                 let mut checked = Instant::now();
                 let is_cancelled = || {
@@ -429,8 +488,10 @@ impl Index {
         guard_entry_point(py, || {
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             wait::run_interruptible(py, None, move || {
-                let hits: Vec<_> =
-                    documents.iter().map(|&document| SearchHit { document, score: 0.0 }).collect();
+                let hits: Vec<_> = documents
+                    .iter()
+                    .map(|&document| SearchHit { document, ..SearchHit::default() })
+                    .collect();
                 let ids = snapshot.ids(&hits)?;
                 let read = ids.into_iter().zip(documents);
                 let read = read.map(|(id, document)| Document::read(&snapshot, document, id));
@@ -501,7 +562,7 @@ impl Index {
     /// Checks every byte and structure of the newest commit.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard_entry_point(py, || {
-            let path = self.path.clone();
+            let path = self.one_path(py, "check")?.clone();
             let report = wait::run_interruptible(py, None, move || Ok(tierdex::check(&path)?))?;
             stats::check_report_dict(py, report)
         })
@@ -531,10 +592,10 @@ impl Index {
         guard_entry_point(py, || Ok(self.engine_and_snapshot(py)?.1.index().generation()))
     }
 
-    /// The directory.
-    #[getter(path)]
-    fn path_shown(&self) -> String {
-        self.path.display().to_string()
+    /// The directories.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.display().to_string()).collect()
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -20,6 +20,7 @@ mod process;
 mod query;
 mod rows;
 mod run_ids;
+mod statistics;
 mod stats;
 mod text;
 mod wait;
@@ -46,6 +47,8 @@ mod _tierdex {
     use crate::hits::{Hit, Hits};
     #[pymodule_export]
     use crate::index::Index;
+    #[pymodule_export]
+    use crate::statistics::{_merge_hits, Statistics};
     #[pymodule_export]
     use crate::writer::Writer;
 

@@ -36,7 +36,8 @@ from ._errors import (
 from ._evaluation import eval
 from ._index import Index, Term, Writer
 from ._schema import Schema, Text
-from ._tierdex import Batch, Column, Document, Hit, Hits, __version__
+from ._shards import MergedHit, MergedHits, merge_hits
+from ._tierdex import Batch, Column, Document, Hit, Hits, Statistics, __version__
 
 __all__ = [
     "Batch",
@@ -52,11 +53,14 @@ __all__ = [
     "Index",
     "InternalError",
     "LimitError",
+    "MergedHit",
+    "MergedHits",
     "MissingError",
     "OverloadedError",
     "QueryError",
     "RangeError",
     "Schema",
+    "Statistics",
     "StorageError",
     "Term",
     "Text",
@@ -65,4 +69,5 @@ __all__ = [
     "__version__",
     "ciff",
     "eval",
+    "merge_hits",
 ]

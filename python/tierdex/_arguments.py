@@ -65,6 +65,16 @@ def path_name(path: object) -> str:
     return name
 
 
+def path_names(paths: Any) -> list[str]:
+    """A path, or several, as a list of ``str``."""
+    if isinstance(paths, str | bytes) or not hasattr(paths, "__iter__"):
+        return [path_name(paths)]
+    names = [path_name(path) for path in items(paths)]
+    if not names:
+        raise UsageError("no index is named: the list of paths is empty")
+    return names
+
+
 def text(name: str, value: str) -> str:
     """A ``str`` without lone surrogates."""
     try:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _restore, _tierdex
-from ._arguments import document_numbers, items, path_name, real_number, whole_number
+from ._arguments import document_numbers, items, path_name, path_names, real_number, whole_number
 from ._errors import UsageError
 from ._progress import Reporter
 from ._schema import Schema
@@ -82,15 +82,17 @@ class Index:
     @classmethod
     def open(
         cls,
-        path: Path,
+        path: Path | Iterable[Path],
         *,
         dram: int | str | None = None,
         threads: int | None = None,
         hits_max: int = 1000,
         refresh: Refresh = "auto",
     ) -> Self:
-        """Open the newest commit of an index.
+        """Open the newest commit of an index; of several, given as a list of paths, to search them as one.
 
+        Of several indexes the documents are numbered one directory after the other; scores, counts and order
+        are those of one index with all documents. They have the same schema.
         ``dram``: the memory budget of the engine, in bytes or as ``"50M"``. A budget that is too small is a
         :class:`UsageError` that says how many bytes are needed. Without one the cache takes 64 MiB or a tenth
         of the postings.
@@ -99,7 +101,8 @@ class Index:
         ``refresh``: ``"auto"`` looks for a newer commit at most once a second; ``"manual"`` leaves it to
         :meth:`refresh`.
         """
-        return cls(_tierdex.Index._open(path_name(path), *_opening(dram, threads, hits_max, refresh), False))
+        paths = path_names(path)
+        return cls(_tierdex.Index._open(paths, *_opening(dram, threads, hits_max, refresh), False))
 
     def writer(
         self,
@@ -132,6 +135,7 @@ class Index:
         b: float = 0.75,
         count: bool = False,
         deadline: float | None = None,
+        statistics: _tierdex.Statistics | None = None,
     ) -> _tierdex.Hits:
         """Search for the best ``k`` documents.
 
@@ -148,10 +152,32 @@ class Index:
         ``deadline``: seconds, at least 0, after which the best documents so far are returned
         (:attr:`Hits.timed_out`); if they pass before the search begins, :class:`ExpiredError` is raised. A time
         that the clock does not reach, and infinity, are no deadline.
+        ``statistics``: complete statistics of all shards, to score by (:func:`merge_hits`).
         """
         k, k1, b = whole_number("k", k), real_number("k1", k1), real_number("b", b)
         deadline = None if deadline is None else real_number("deadline", deadline)
-        return self._native._search(query, k, syntax, field, scorer, k1, b, count, deadline)
+        return self._native._search(query, k, syntax, field, scorer, k1, b, count, deadline, statistics)
+
+    def statistics(
+        self,
+        query: Query,
+        *,
+        syntax: Syntax = "query",
+        field: str | None = None,
+        scorer: Scorer = "bm25",
+        k1: float = 1.2,
+        b: float = 0.75,
+        question: _tierdex.Statistics | None = None,
+        deadline: float | None = None,
+    ) -> _tierdex.Statistics:
+        """The statistics of this index that the scores of a query depend on, as one of several shards.
+
+        :func:`merge_hits` shows how shards score as one index. ``question``: merged statistics that are not
+        complete. ``deadline``: seconds, after which :class:`ExpiredError` is raised.
+        """
+        k1, b = real_number("k1", k1), real_number("b", b)
+        deadline = None if deadline is None else real_number("deadline", deadline)
+        return self._native._statistics(query, syntax, field, scorer, k1, b, question, deadline)
 
     async def search_async(self, query: Query, k: int = 10, **options: Any) -> _tierdex.Hits:
         """:meth:`search` on another thread, with the same options: the event loop goes on meanwhile.
@@ -260,8 +286,13 @@ class Index:
 
     @property
     def path(self) -> str:
-        """The directory."""
-        return self._native.path
+        """The directory; of several, all of them, separated by commas."""
+        return ", ".join(self._native.paths)
+
+    @property
+    def paths(self) -> list[str]:
+        """The directories; :attr:`Hit.part` is a position in this list."""
+        return self._native.paths
 
     @property
     def generation(self) -> int:
@@ -288,11 +319,12 @@ class Index:
         self.close()
 
     def __repr__(self) -> str:
-        return f"tierdex.Index.open({self.path!r})"
+        paths = self.paths
+        return f"tierdex.Index.open({(paths[0] if len(paths) == 1 else paths)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        path, *options = self._native._options()
-        return _restore.index, (os.path.abspath(path), *options)
+        paths, *options = self._native._options()
+        return _restore.index, ([os.path.abspath(path) for path in paths], *options)
 
 
 class Writer:

@@ -11,12 +11,17 @@ if TYPE_CHECKING:
 
 
 def index(
-    path: str, dram: int | None, threads: int, hits_max: int, refresh: Literal["auto", "manual"]
+    paths: list[str], dram: int | None, threads: int, hits_max: int, refresh: Literal["auto", "manual"]
 ) -> Index:
     """An index that is opened at its first use."""
     from ._index import Index
 
-    return Index(_tierdex.Index._open(path, dram, threads, hits_max, refresh, True))
+    return Index(_tierdex.Index._open(paths, dram, threads, hits_max, refresh, True))
+
+
+def statistics(data: bytes) -> _tierdex.Statistics:
+    """Statistics from their bytes."""
+    return _tierdex.Statistics.from_bytes(data)
 
 
 def hits(state: Any) -> _tierdex.Hits:

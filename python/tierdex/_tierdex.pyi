@@ -13,10 +13,12 @@ __all__ = [
     "Hit",
     "Hits",
     "Index",
+    "Statistics",
     "Writer",
     "__version__",
     "_ciff_export",
     "_ciff_import",
+    "_merge_hits",
     "_panic",
 ]
 
@@ -29,6 +31,9 @@ def _panic(message: str) -> None: ...
 def _ciff_import(
     file: str | PathLike[str], name: str, path: str | PathLike[str], fields: list[_Field], overwrite: bool
 ) -> dict[str, Any]: ...
+def _merge_hits(
+    hits: list[Hits | None], k: int, allow_missing: bool
+) -> tuple[list[tuple[int, int]], int, bool, bool, list[int]]: ...
 def _ciff_export(
     path: str | PathLike[str], field: str, description: str, file: str | PathLike[str]
 ) -> dict[str, Any]: ...
@@ -48,14 +53,14 @@ class Index:
     ) -> Index: ...
     @staticmethod
     def _open(
-        path: str | PathLike[str],
+        paths: list[str],
         dram: int | str | None,
         threads: int | None,
         hits_max: int,
         refresh: str,
         lazy: bool,
     ) -> Index: ...
-    def _options(self) -> tuple[str, int | None, int, int, str]: ...
+    def _options(self) -> tuple[list[str], int | None, int, int, str]: ...
     def _writer(self, memory: int | str, threads: int | None, merge: bool | None, wait: float) -> Writer: ...
     def _search(
         self,
@@ -68,7 +73,19 @@ class Index:
         b: float,
         count: bool,
         deadline: float | None,
+        statistics: Statistics | None,
     ) -> Hits: ...
+    def _statistics(
+        self,
+        query: object,
+        syntax: str,
+        field: str | None,
+        scorer: str,
+        k1: float,
+        b: float,
+        question: Statistics | None,
+        deadline: float | None,
+    ) -> Statistics: ...
     def _search_batch(
         self,
         queries: Iterable[object],
@@ -106,7 +123,7 @@ class Index:
     @property
     def generation(self) -> int: ...
     @property
-    def path(self) -> str: ...
+    def paths(self) -> list[str]: ...
     def __len__(self) -> int: ...
 
 @final
@@ -135,6 +152,32 @@ class Writer:
     def close(self) -> None: ...
     @property
     def added(self) -> int: ...
+
+@final
+class Statistics:
+    """The statistics that the scores of one query depend on.
+
+    Of a shard, of all shards, or the question about which all shards are asked again. Pickles and
+    ``bytes(statistics)`` are equal on all machines.
+    """
+
+    @staticmethod
+    def merge(parts: list[Statistics]) -> Statistics:
+        """Add the statistics of all shards for a query."""
+    @staticmethod
+    def from_bytes(data: bytes) -> Statistics:
+        """Statistics from their bytes."""
+    @property
+    def complete(self) -> bool:
+        """Whether shards can score by these statistics.
+
+        If not, pass them as ``question`` to :meth:`Index.statistics` of all shards and merge the answers.
+        """
+    def __bytes__(self) -> bytes: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Hits:
@@ -203,6 +246,9 @@ class Hit:
     @property
     def document(self) -> int:
         """Document number in the commit that was searched."""
+    @property
+    def part(self) -> int:
+        """Number of the directory, of those that were opened, that has the document."""
     @property
     def title(self) -> str:
         """Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with …"""

@@ -42,7 +42,7 @@ impl ExploredRequest {
         }
         for words in &queries.terms {
             stop.check().map_err(|_| Error::Interrupted)?;
-            let found = searcher.explain(&self.0.shape.query(field, words), &options)?;
+            let found = searcher.explain(&self.0.shape.query(field, words), &options, None)?;
             for segment in found.segments {
                 for list in segment.evaluation.lists {
                     let postings = decoded_postings(&list);

@@ -17,8 +17,9 @@ use tierdex::{Engine, EngineOptions, Error, Hits, Index, SearchOptions, SearchRe
 
 #[derive(Args)]
 pub struct BatchCommandArguments {
-    /// Directory of the index
-    pub dir: PathBuf,
+    /// Directory of the index; the indexes of several directories are searched as one
+    #[arg(required = true)]
+    pub dirs: Vec<PathBuf>,
     #[command(flatten)]
     queries: QueryFileArguments,
     /// TREC run to write; each line is: query Q0 id rank score tag
@@ -58,14 +59,14 @@ impl BatchCommandArguments {
         if are_same_file(&self.run, queries) {
             return Err(Failure::Usage("--queries and --run name the same file".to_string()));
         }
-        if is_in_directory(&self.run, &self.dir) {
+        if self.dirs.iter().any(|dir| is_in_directory(&self.run, dir)) {
             return Err(Failure::Usage("--run names a file in the directory of the index".to_string()));
         }
         let Some(hot_pages) = &self.hot_pages else { return Ok(()) };
         if are_same_file(hot_pages, queries) || are_same_file(hot_pages, &self.run) {
             return Err(Failure::Usage("--hot-pages names the file of --queries or --run".to_string()));
         }
-        if is_in_directory(hot_pages, &self.dir) {
+        if self.dirs.iter().any(|dir| is_in_directory(hot_pages, dir)) {
             return Err(Failure::Usage("--hot-pages names a file in the directory of the index".to_string()));
         }
         match fs::metadata(hot_pages) {
@@ -85,7 +86,7 @@ pub fn run_batch(arguments: &BatchCommandArguments) -> Outcome {
     arguments.queries.check()?;
     arguments.check_file_names()?;
     let queries = QueryFile::open(&arguments.queries.queries)?;
-    let index = open::index(&arguments.dir)?;
+    let index = open::indexes(&arguments.dirs)?;
     let start = Instant::now();
     let file = queries.name().to_string();
     let done = write_run(&index, queries, &options, arguments)?;
@@ -181,7 +182,7 @@ fn start_engine(index: &Index, arguments: &BatchCommandArguments) -> Outcome<Eng
     let options = arguments.hot_pages.iter().fold(options, |options, file| options.hot_pages(file));
     // Without the flag there is a thread for each processor.
     let options = options.threads(arguments.threads.threads.unwrap_or(0));
-    arguments.memory.engine(&arguments.dir, index, &arguments.memory.options(options), arguments.stats)
+    arguments.memory.engine(&arguments.dirs[0], index, &arguments.memory.options(options), arguments.stats)
 }
 
 fn write_run(
@@ -203,7 +204,8 @@ fn write_run(
         ids: RunIds::default(),
         done: BatchSummary::default(),
     };
-    let failed = FailedQueries::new(&arguments.queries, file, &arguments.dir);
+    let dirs = open::joined_path(&arguments.dirs);
+    let failed = FailedQueries::new(&arguments.queries, file, &dirs);
     let mut parser = QueryParser::new(&arguments.queries, file, index);
     // Ids of the queries in evaluation, in order.
     let query_ids = RefCell::new(VecDeque::new());

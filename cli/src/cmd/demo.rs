@@ -49,7 +49,8 @@ pub fn run_demo(arguments: &DemoCommandArguments) -> Outcome {
     let options = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
     for query in sample_queries(&engine)? {
         print_to_stdout(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
-        answer_query(&engine, &Query::parse(&query, index.schema())?, &options, OutputFormat::Table)?;
+        let query = Query::parse(&query, index.schema())?;
+        answer_query(&engine, std::slice::from_ref(&out), &query, &options, OutputFormat::Table)?;
     }
     print_to_stdout(&format!(
         "\nNext steps:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \

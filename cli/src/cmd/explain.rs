@@ -68,7 +68,8 @@ pub fn run_explain(arguments: &ExplainCommandArguments) -> Outcome {
     let engine = Engine::new(&index, &one_query_options(options.k))?;
     let explanation = engine.snapshot().explain(&SearchRequest::new(query).options(options))?;
     let counted = options.is_exact(explanation.result.hits.len());
-    let costs = arguments.read_costs.or_else(|| read_costs::stored(&arguments.query.dir)).unwrap_or_default();
+    let costs =
+        arguments.read_costs.or_else(|| read_costs::stored(&arguments.query.dirs()[0])).unwrap_or_default();
     let io = arguments.io.then_some(costs);
     match arguments.format {
         OutputFormat::Json => write_json(&explanation, counted, io).map_err(output_error),

@@ -26,6 +26,8 @@ const JSON_TITLE_BYTES_MAX: usize = PREVIEW_TITLE_BYTES - 4;
 /// A hit with its stored fields.
 pub struct DisplayedHit<'a> {
     pub score: f32,
+    /// Directory of the index, if several are searched.
+    pub index: Option<String>,
     pub id: &'a str,
     pub title: Option<String>,
     pub snippet: Option<Snippet>,
@@ -65,7 +67,7 @@ impl HitsWriter for JsonHits {
         let title = hit.title.as_deref();
         let cut = title.is_some_and(|title| title.len() > JSON_TITLE_BYTES_MAX);
         let start = |title: &str| title[..title.floor_char_boundary(JSON_TITLE_BYTES_MAX)].to_string() + "…";
-        let hit = json!({
+        let mut members = json!({
             "rank": self.rank,
             "score": shortest_decimal(hit.score),
             "id": hit.id,
@@ -73,7 +75,10 @@ impl HitsWriter for JsonHits {
             "title_cut": cut,
             "snippet": hit.snippet.as_ref().map(|snippet| highlight(snippet, "**", "**", str::to_string)),
         });
-        write!(out, "{separator}{hit}")
+        if let Some(index) = &hit.index {
+            members["index"] = json!(index);
+        }
+        write!(out, "{separator}{members}")
     }
 
     fn write_end(&mut self, out: &mut dyn Write, _: &HitsSummary) -> Result<()> {
@@ -127,6 +132,9 @@ impl HitsWriter for HitTable {
             truncate_to_width(&make_printable(hit.title.as_deref().unwrap_or_default()), self.title_width);
         writeln!(out, "{}", format!("{rank:>4}  {score:>9.4}  {id}  {title}").trim_end())?;
         let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
+        if let Some(index) = &hit.index {
+            writeln!(out, "{:17}in {}", "", make_printable(index))?;
+        }
         match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
             Some(snippet) => writeln!(out, "{:17}{}", "", highlight(snippet, open, close, make_printable)),
             None => Ok(()),

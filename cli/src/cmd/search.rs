@@ -33,14 +33,17 @@ pub struct SearchCommandArguments {
 /// SearchCommandArguments of `search` and `explain`.
 #[derive(Args)]
 pub struct QueryArguments {
-    /// Directory of the index
-    pub dir: PathBuf,
+    /// Directory of the index; with --query several directories, whose indexes are searched as one
+    dir: PathBuf,
     /// Query: terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, prefix*, fuzzy~1,
     /// term^boost, (two of these)~2, field:term, as described in docs/query.md. Indexes of `tierdex index`
     /// have one field, text, which contains the titles. Several arguments are joined by blanks; put --
     /// before a query that begins with -
-    #[arg(required = true)]
-    query: Vec<String>,
+    #[arg(value_name = "QUERY", required_unless_present = "query")]
+    words: Vec<String>,
+    /// Query as one argument; all arguments before are then directories
+    #[arg(long, value_name = "QUERY")]
+    query: Option<String>,
     /// Ignore the parts of the query with syntax errors, with a warning
     #[arg(long)]
     lenient: bool,
@@ -86,14 +89,20 @@ impl QueryArguments {
         self.ranking.options(self.k, self.count)
     }
 
+    /// The directories of the indexes that are searched as one.
+    pub fn dirs(&self) -> Vec<PathBuf> {
+        let others = self.words.iter().filter(|_| self.query.is_some()).map(PathBuf::from);
+        [self.dir.clone()].into_iter().chain(others).collect()
+    }
+
     /// Opens the index and parses the query with its schema.
     pub fn open_index(&self) -> Outcome<(Index, Query)> {
-        let text = self.query.join(" ");
+        let text = self.query.clone().unwrap_or_else(|| self.words.join(" "));
         if text.trim().is_empty() {
             let message = "the query is empty; give words to search for, or *:* for all documents";
             return Err(Failure::Usage(message.to_string()));
         }
-        let index = open::index(&self.dir)?;
+        let index = open::indexes(&self.dirs())?;
         let (query, notes) = match self.lenient {
             true => Query::parse_lenient(&text, index.schema()),
             false => Query::parse_with_notes(&text, index.schema())?,
@@ -145,17 +154,19 @@ pub fn run_search(arguments: &SearchCommandArguments) -> Outcome {
             arguments.memory.options(memory_flags::search_options(options.k)).read_costs(ReadCosts::default())
         }
     };
-    let engine = arguments.memory.engine(&arguments.query.dir, &index, &engine_options, arguments.stats)?;
-    let written = answer_query(&engine, &query, &options, arguments.format);
+    let dirs = arguments.query.dirs();
+    let engine = arguments.memory.engine(&dirs[0], &index, &engine_options, arguments.stats)?;
+    let written = answer_query(&engine, &dirs, &query, &options, arguments.format);
     if arguments.stats {
         messages::print_lines(&memory_flags::memory_report(&engine));
     }
     written
 }
 
-/// Answers a query and writes the hits to standard output.
+/// Answers a query and writes the hits to standard output. Of several directories each hit names its own.
 pub fn answer_query(
     engine: &Engine,
+    dirs: &[PathBuf],
     query: &Query,
     options: &SearchOptions,
     format: OutputFormat,
@@ -163,11 +174,17 @@ pub fn answer_query(
     let start = Instant::now();
     let request = SearchRequest::new(query.clone()).options(*options).priority(Priority::Batch);
     let hits = engine.search(request)?;
-    write_hits(query, &hits, start.elapsed(), format)
+    write_hits(query, &hits, dirs, start.elapsed(), format)
 }
 
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
-fn write_hits(query: &Query, hits: &Hits, elapsed: Duration, format: OutputFormat) -> Outcome {
+fn write_hits(
+    query: &Query,
+    hits: &Hits,
+    dirs: &[PathBuf],
+    elapsed: Duration,
+    format: OutputFormat,
+) -> Outcome {
     let mut highlighter = hits.snapshot.highlighter(query)?;
     let _memory = hits.snapshot.reserve_all_output();
     let mut out = BufWriter::new(stdout().lock());
@@ -181,7 +198,9 @@ fn write_hits(query: &Query, hits: &Hits, elapsed: Duration, format: OutputForma
     hits.for_each_id(|hit, id| {
         let preview = highlighter.preview(hit.document, SNIPPET_BYTES_TARGET)?;
         let (title, snippet) = preview.map(|preview| (preview.title, preview.snippet)).unzip();
-        let shown = DisplayedHit { score: hit.score, id, title, snippet };
+        let dir = &dirs[hits.snapshot.index().part_of(hit.document)];
+        let index = (dirs.len() > 1).then(|| dir.display().to_string());
+        let shown = DisplayedHit { score: hit.score, index, id, title, snippet };
         writer.write_hit(&mut out, &shown).map_err(output_error)
     })?;
     writer.write_end(&mut out, &summary).and_then(|()| out.flush()).map_err(output_error)

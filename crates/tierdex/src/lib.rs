@@ -11,6 +11,7 @@
 //! | stop a writer | [`StopSignal`] |
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
+//! | search several indexes | [`Index::open_all`], or in several processes [`Statistics`], [`merge_hits`] |
 //! | show hits | [`Snapshot::highlighter`], [`Snapshot::snippet`], [`Snapshot::stored`] |
 //! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`] |
 //! | see how a query is evaluated | [`Snapshot::explain`], [`explain`] |
@@ -128,8 +129,8 @@ mod transform;
 
 pub use engine::{
     CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits, Latencies,
-    MemoryReport, MemoryUse, MetaTier, Preview, Priority, RequestMetrics, SearchRequest, Snapshot, Ticket,
-    TotalHits,
+    MemoryReport, MemoryUse, MergedHit, MergedHits, MetaTier, Preview, Priority, RequestMetrics,
+    SearchRequest, ShardHits, Snapshot, Ticket, TotalHits, merge_hits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
@@ -137,7 +138,7 @@ pub use index::{
     StopSignal, WriterOptions, check, check_id, run_id,
 };
 pub use query::{Query, TermStats};
-pub use rank::{Bm25, Scorer};
+pub use rank::{Bm25, Scorer, Statistics};
 pub use schema::Schema;
 pub use segment::read::StoredDocument;
 #[doc(inline)]
@@ -205,9 +206,6 @@ pub mod internal {
         pub mod fuzzy {
             pub use crate::query::fuzzy::Levenshtein;
         }
-    }
-    pub mod rank {
-        pub use crate::rank::Statistics;
     }
     pub mod segment {
         pub use crate::segment::ListSizes;

@@ -101,6 +101,12 @@ pub const PHRASE_EXPANSIONS_MAX: usize = 1024;
 /// Maximum number of prefixes and fuzzy words of a query.
 pub const QUERY_EXPANDED_MAX: usize = 64;
 
+/// Maximum number of terms in the statistics of a query, with the candidates of its fuzzy words.
+pub const STATISTICS_TERMS_MAX: usize = 1 << 18;
+
+/// Maximum bytes of the statistics of a query.
+pub const STATISTICS_BYTES_MAX: usize = 64 << 20;
+
 /// Maximum number of segments that are merged at the same time; more are merged in several passes.
 pub const MERGE_FAN_IN: usize = 64;
 

@@ -259,6 +259,13 @@ impl Schema {
         }
     }
 
+    /// Checksum of the schema in the format of the manifest: equal for equal schemas.
+    pub(crate) fn checksum(&self) -> u32 {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes);
+        crc32c::crc32c(&bytes)
+    }
+
     /// Reads a schema in the format of the manifest.
     #[doc(hidden)]
     pub fn read(view: &mut ByteReader<'_>) -> Result<Schema> {

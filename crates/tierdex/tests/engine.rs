@@ -9,15 +9,14 @@ use std::time::{Duration, Instant};
 use support::corpus::{SchemaOptions, random_documents};
 use support::requests::{assert_same_hits, documents_and_score_bits, engine_options, parse_query};
 use support::{
-    AddMethod, SMALL_TUNING, add_documents, all_tunings, build, build_in_memory, index_in_memory,
-    open_writer, random::Random,
+    AddMethod, SMALL_TUNING, add_documents, all_tunings, build, build_in_memory, open_writer, random::Random,
 };
 use tierdex::io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
 use tierdex::{
-    Engine, EngineOptions, Error, Hits, Index, Merge, OpenMode, Priority, Result, SearchHit, SearchOptions,
-    SearchRequest, TotalHits, internal::engine::MetaTier, internal::rank::Statistics,
+    Engine, EngineOptions, Error, Hits, Index, Merge, OpenMode, Priority, Result, SearchOptions,
+    SearchRequest, TotalHits, internal::engine::MetaTier,
 };
 
 fn write_small_index(seed: u64, documents: usize) -> Arc<MemDisk> {
@@ -77,37 +76,6 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
     let query = parse_query(engine.snapshot().index(), "all");
     let error = other.submit(SearchRequest::new(query).snapshot(engine.snapshot())).err().unwrap();
     assert!(error.to_string().contains("another engine"), "{error}");
-}
-
-#[test]
-fn shards_with_common_statistics_score_as_one_index() {
-    let schema = SchemaOptions::one_field().schema();
-    let index = |docs: &[_]| index_in_memory(&schema, docs, &[]);
-    let docs = random_documents(11, 3000);
-    // Shards of very different sizes.
-    let cuts = [0, 40, 2000, 2001, 3000];
-    let whole = index(&docs);
-    let shards: Vec<_> = cuts.windows(2).map(|cut| index(&docs[cut[0]..cut[1]])).collect();
-    let engines: Vec<_> =
-        shards.iter().map(|shard| Engine::new(shard, &engine_options(500, 1)).unwrap()).collect();
-    for text in QUERY_TEXTS {
-        let query = parse_query(&whole, text);
-        let mut statistics = Statistics::default();
-        shards.iter().for_each(|shard| statistics.add(&shard.searcher().statistics(&query).unwrap()));
-        assert_eq!(statistics, whole.searcher().statistics(&query).unwrap());
-        let statistics = Arc::new(statistics);
-        let mut hits: Vec<SearchHit> = Vec::new();
-        for (engine, first) in engines.iter().zip(cuts) {
-            let request = SearchRequest::new(query.clone()).k(50).statistics(statistics.clone());
-            let found = engine.search(request).unwrap().hits;
-            hits.extend(found.iter().map(|hit| SearchHit { document: hit.document + first as u32, ..*hit }));
-        }
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.document.cmp(&b.document)));
-        hits.truncate(50);
-        let expected = SearchOptions { k: 50, count: true, ..SearchOptions::default() };
-        let expected = whole.searcher().search(&query, &expected).unwrap();
-        assert_same_hits(&hits, &expected.hits, text);
-    }
 }
 
 #[test]

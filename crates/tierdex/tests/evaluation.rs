@@ -160,7 +160,7 @@ fn pruning_counting_segments_and_threads_change_no_result() {
             };
             let options = SearchOptions { count: options.count || options.k == 0, ..options };
             let number = random.below(searchers.len());
-            let explained = searchers[number].explain(&query, &options).unwrap();
+            let explained = searchers[number].explain(&query, &options, None).unwrap();
             let what = || format!("{text} explained in {} segments", SEGMENTS[number]);
             check_result(&explained.result, &all, &options, what);
             for segment in &explained.segments {
@@ -228,7 +228,7 @@ fn an_initial_threshold_is_at_most_the_score_of_the_last_hit() {
         {
             let query = Query::parse(&text, &schema).unwrap();
             let options = SearchOptions { k: 10, scorer, count: true, tuning, ..SearchOptions::default() };
-            let explained = index.searcher().explain(&query, &options).unwrap();
+            let explained = index.searcher().explain(&query, &options, None).unwrap();
             let last = explained.result.hits.last().filter(|_| explained.result.hits.len() == 10);
             let Some(initial) = explained.segments[0].threshold_before else { continue };
             known += 1;
@@ -354,7 +354,7 @@ fn ties_are_broken_by_the_smaller_document() {
                         SearchOptions { k, scorer, count: false, tuning, ..SearchOptions::default() };
                     let found = index.searcher().search(&query, &options).unwrap();
                     check_result(&found, &all, &options, || format!("{query:?} in {segments} segments"));
-                    let explained = index.searcher().explain(&query, &options).unwrap();
+                    let explained = index.searcher().explain(&query, &options, None).unwrap();
                     check_result(&explained.result, &all, &options, || format!("{query:?} explained"));
                 }
             }

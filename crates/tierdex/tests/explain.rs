@@ -16,7 +16,7 @@ fn index_documents(docs: &[TestDocument], shape: SchemaOptions, segments: usize)
 }
 
 fn explain_query(index: &Index, text: &str, options: &SearchOptions) -> Explanation {
-    index.searcher().explain(&Query::parse(text, index.schema()).unwrap(), options).unwrap()
+    index.searcher().explain(&Query::parse(text, index.schema()).unwrap(), options, None).unwrap()
 }
 
 /// Queries, separated by semicolons.

@@ -173,7 +173,7 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
         });
         errors.extend(shown.err());
         let options = SearchOptions { k, count, tuning, ..SearchOptions::default() };
-        errors.extend(searcher.explain(&query, &options).err());
+        errors.extend(searcher.explain(&query, &options, None).err());
     }
     errors.extend(run_batch(&index, random).err());
     if random.one_in(4) {

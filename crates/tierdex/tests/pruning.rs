@@ -141,7 +141,7 @@ fn the_ten_best_of_many_decode_a_few_blocks() {
     let small = Tuning { impact_record_bytes_max: default.impact_record_bytes_max, ..SMALL_TUNING };
     for (scorer, tuning) in scorers.flat_map(|scorer| [(scorer, small), (scorer, default)]) {
         let options = SearchOptions { k: 10, scorer, count: true, tuning, ..SearchOptions::default() };
-        let explained = index.searcher().explain(&query, &options).unwrap();
+        let explained = index.searcher().explain(&query, &options, None).unwrap();
         let of = &explained.segments[0].evaluation.lists[0].blocks;
         assert_eq!(explained.result.hits.len(), 10);
         assert!(of.blocks > 50 && of.decoded * 4 < of.blocks, "{of:?} {scorer:?}");

@@ -90,7 +90,7 @@ fn an_index_does_not_depend_on_the_number_of_threads() {
     let snapshot = engine.snapshot();
     let expected =
         ["first".to_string()].into_iter().chain(make_documents(50_000).map(|document| document.id));
-    let all = (0..50_001).map(|document| SearchHit { document, score: 0.0 }).collect::<Vec<_>>();
+    let all = (0..50_001).map(|document| SearchHit { document, ..SearchHit::default() }).collect::<Vec<_>>();
     assert!(snapshot.ids(&all).unwrap().into_iter().eq(expected));
 }
 

@@ -71,7 +71,7 @@ fn ids_are_in_the_order_of_the_hits() {
         let searcher = index.searcher();
         for count in [0, 1, 2, 63, 700, 3_000] {
             let hits: Vec<SearchHit> = (0..count)
-                .map(|_| SearchHit { document: random.below(docs.len()) as u32, score: 1.0 })
+                .map(|_| SearchHit { document: random.below(docs.len()) as u32, ..SearchHit::default() })
                 .collect();
             let mut found = Vec::new();
             let each = searcher.for_each_id(&hits, &HitIds::default(), |hit, id| {
@@ -83,7 +83,7 @@ fn ids_are_in_the_order_of_the_hits() {
             assert!(found.into_iter().eq(expected), "{count} ids of up to {longest} bytes");
         }
         let mut calls = 0;
-        let hits = [SearchHit { document: 5, score: 1.0 }; 9];
+        let hits = [SearchHit { document: 5, ..SearchHit::default() }; 9];
         let ended = searcher.for_each_id(&hits, &HitIds::default(), |_, _| {
             calls += 1;
             if calls < 4 { Ok(()) } else { Err(Error::Interrupted) }
@@ -174,7 +174,8 @@ fn ids_that_an_engine_has_not_read_are_read_about_once() {
     let index = index_documents(&docs, 1);
     let searcher = index.searcher();
     // Of documents far from each other, so that few of those read at a time are on one page.
-    let hits: Vec<_> = (0..5_000).map(|at| SearchHit { document: at * 1_999 % 5_000, score: 1.0 }).collect();
+    let hits: Vec<_> =
+        (0..5_000).map(|at| SearchHit { document: at * 1_999 % 5_000, ..SearchHit::default() }).collect();
     let (before, mut found) = (index.bytes_read(), 0);
     let each = searcher.for_each_id(&hits, &HitIds::default(), |hit, id| {
         assert_eq!(id, docs[hit.document as usize].0);

@@ -21,6 +21,8 @@ pub(super) struct ActiveRequest {
     pub(super) query: Query,
     pub(super) options: SearchOptions,
     pub(super) statistics: Option<Arc<Statistics>>,
+    /// Whether the statistics of the query are requested, not hits.
+    pub(super) collects: bool,
     pub(super) priority: Priority,
     /// The order in which requests are answered: interactive ones first, then by arrival.
     pub(super) rank: u64,
@@ -65,6 +67,8 @@ struct RequestState {
     /// Evaluations that have not finished.
     running: usize,
     found: Option<PartialResult>,
+    /// The statistics that were collected, if they are requested.
+    collected: Option<Box<Statistics>>,
     failed: Option<Error>,
     /// Set by the first evaluation.
     threshold: Option<Arc<SharedThreshold>>,
@@ -108,13 +112,14 @@ impl SearchTask {
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
         let QueuedRequest { request, snapshot, reply, arrived, number, reserved } = queued;
         let plan_reserved = request.plan_memory(&snapshot);
-        let SearchRequest { query, options, statistics, deadline, priority, .. } = request;
+        let SearchRequest { query, options, statistics, collects, deadline, priority, .. } = request;
         let documents = snapshot.searcher().documents();
         let rank = (priority as u64) << 63 | number;
         let request = ActiveRequest {
             query,
             options,
             statistics,
+            collects,
             priority,
             rank,
             snapshot,
@@ -126,6 +131,7 @@ impl SearchTask {
                 parts: 1,
                 running: 1,
                 found: None,
+                collected: None,
                 failed: None,
                 threshold: None,
                 reply: Some(reply),
@@ -154,6 +160,11 @@ impl ActiveRequest {
     /// The time in the queue, and the time since the arrival.
     pub(super) fn times(&self) -> (Duration, Duration) {
         (self.queued, self.arrived.elapsed())
+    }
+
+    /// Keeps the statistics that were requested until the request is answered.
+    pub(super) fn set_collected(&self, statistics: Statistics) {
+        self.lock().collected = Some(Box::new(statistics));
     }
 
     /// The threshold that all evaluations share; the first evaluation computes it with `initial`.
@@ -204,12 +215,10 @@ impl ActiveRequest {
             drop(state);
             return Finished::Again(self.divide(documents, None));
         }
-        let (parts, reply) = (state.parts, state.reply.take());
+        let (parts, reply, statistics) = (state.parts, state.reply.take(), state.collected.take());
         drop(state);
-        match reply {
-            Some(reply) => Finished::Request(reply, self.result(found, failed, parts, source)),
-            None => Finished::Part,
-        }
+        let result = || Ok(Hits { statistics, ..self.result(found, failed, parts, source)? });
+        reply.map_or(Finished::Part, |reply| Finished::Request(reply, result()))
     }
 
     fn result(
@@ -226,12 +235,13 @@ impl ActiveRequest {
         if !complete && self.stop.cancel_handle.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let (hits, total) = match (found, self.planned.get()) {
+        let (hits, total, scale) = match (found, self.planned.get()) {
             (Some(found), Some(planned)) => {
-                let found = found.into_result(&self.options, planned.plan.query.scale);
-                (found.hits, found.total)
+                let scale = planned.plan.query.scale;
+                let found = found.into_result(&self.options, scale);
+                (found.hits, found.total, scale.exponent())
             }
-            _ => (Vec::new(), 0),
+            _ => (Vec::new(), 0, 0),
         };
         let ids = match source.filter(|_| self.options.ids && complete && !self.stop.is_due()) {
             // An error is reported when the ids are asked for.
@@ -249,11 +259,14 @@ impl ActiveRequest {
         Ok(Hits {
             hits,
             ids,
+            scale,
             total,
             timed_out: !complete,
             parts,
             took,
             queued,
+            given: self.statistics.clone(),
+            statistics: None,
             snapshot: self.snapshot.clone(),
         })
     }

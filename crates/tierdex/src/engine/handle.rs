@@ -11,7 +11,7 @@ use super::{
     queued_request::QueuedRequest, readers::PageReaders, readers::page_readers, settings::EngineSettings,
     shared::EngineShared, worker::SearchThread,
 };
-use crate::{Error, Result, index::Index};
+use crate::{Error, Result, index::Index, rank::Statistics};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -149,6 +149,18 @@ impl Engine {
         self.submit_here(request, || false)?.wait()
     }
 
+    /// The statistics of this index that the scores of a request depend on: for an index that is one of
+    /// several shards ([`Statistics`]). Dictionaries are read, and for [`Scorer::Dot`](crate::Scorer::Dot)
+    /// skip data. Of the request the query, the scorer, the snapshot, deadline and priority are used, and the
+    /// statistics: the question of [`Statistics::merge`] if there is one.
+    ///
+    /// # Errors
+    /// As [`Engine::search`]; [`Error::Expired`] also when the deadline passes while dictionaries are read.
+    pub fn statistics(&self, request: SearchRequest) -> Result<Statistics> {
+        let hits = self.search(request.k(0).ids(false).collect_statistics())?;
+        hits.statistics.map(|found| *found).ok_or(Error::Expired { queued: hits.queued })
+    }
+
     /// As [`Engine::submit`]; but while a search thread sleeps, the calling thread evaluates an interactive
     /// request itself, and the ticket then usually has the result. `is_cancelled` is called after each time
     /// slice of 0.2 ms and after each wait for a read; if it returns true, the request is cancelled. A panic
@@ -220,6 +232,9 @@ impl Engine {
             return Err(Error::Usage("the request has a snapshot of another engine".to_string()));
         }
         request.query.check(snapshot.schema())?;
+        if let Some(given) = &request.statistics {
+            snapshot.searcher().check_statistics(given, !request.collects)?;
+        }
         check_hits(shared.hits_max, &request.options, snapshot.index())?;
         let hits = (request.options.k as u64).min(snapshot.index().documents());
         let (own, result) = (

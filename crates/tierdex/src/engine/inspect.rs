@@ -143,7 +143,7 @@ impl Snapshot {
     /// Evaluates a request on the calling thread, and tells how: for each segment the strategy and the top-k
     /// threshold, for each posting list the blocks that were decoded and skipped. It takes longer than
     /// [`Engine::search`](crate::Engine::search), and reads outside the cache and the memory budget.
-    /// Priority, deadline, snapshot and external statistics of the request are not used, nor is
+    /// Priority, deadline and snapshot of the request are not used, nor is
     /// [`EngineOptions::hits_max`](crate::EngineOptions::hits_max).
     ///
     /// ```
@@ -165,6 +165,8 @@ impl Snapshot {
     /// As [`Engine::search`](crate::Engine::search).
     pub fn explain(&self, request: &SearchRequest) -> Result<Explanation> {
         request.query.check(self.schema())?;
-        self.searcher().explain(&request.query, &request.options)
+        let statistics = request.statistics.as_deref();
+        statistics.map_or(Ok(()), |given| self.searcher().check_statistics(given, true))?;
+        self.searcher().explain(&request.query, &request.options, statistics)
     }
 }

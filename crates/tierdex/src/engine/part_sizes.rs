@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 pub use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
-use crate::index::{IDS_READ_BYTES, Index, SearchOptions, result_ids_bytes};
+use crate::index::{IDS_READ_BYTES, Index, SearchHit, SearchOptions, result_ids_bytes};
 use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::{rank::TopK, segment::read::UNPACK_BYTES};
 
@@ -22,7 +22,7 @@ pub(super) const EVALUATION_BYTES: u64 = 7 << 10;
 
 /// A requested hit: in each result held in memory, document, offset and length of its id there, and in the
 /// output without its id.
-const HIT_RESULT_BYTES: u64 = 8;
+const HIT_RESULT_BYTES: u64 = size_of::<SearchHit>() as u64;
 const HIT_ID_ENTRY_BYTES: u64 = 10;
 const HIT_OUTPUT_BYTES: u64 = 64;
 

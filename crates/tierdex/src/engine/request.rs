@@ -24,6 +24,8 @@ pub struct SearchRequest {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) options: SearchOptions,
     pub(super) statistics: Option<Arc<Statistics>>,
+    /// Whether the statistics of the query are requested, not hits.
+    pub(super) collects: bool,
     pub(super) deadline: Option<Instant>,
     pub(super) priority: Priority,
 }
@@ -37,6 +39,7 @@ impl SearchRequest {
             snapshot: None,
             options: SearchOptions { ids: true, ..SearchOptions::default() },
             statistics: None,
+            collects: false,
             deadline: None,
             priority: Priority::Interactive,
         }
@@ -80,11 +83,17 @@ impl SearchRequest {
         self
     }
 
-    /// Sets the collection statistics to score by, such as the sums of all shards.
-    #[doc(hidden)]
+    /// Sets the statistics to score by, those of all shards; those of the index itself by default. For
+    /// [`Engine::statistics`](crate::Engine::statistics) sets the question that is answered.
     #[must_use]
     pub fn statistics(mut self, statistics: Arc<Statistics>) -> SearchRequest {
         self.statistics = Some(statistics);
+        self
+    }
+
+    /// Requests the statistics of the query instead of hits.
+    pub(super) fn collect_statistics(mut self) -> SearchRequest {
+        self.collects = true;
         self
     }
 
@@ -137,6 +146,9 @@ pub struct Hits {
     pub hits: Vec<SearchHit>,
     /// External ids that were read with the hits.
     pub(super) ids: HitIds,
+    /// The scores are [`SearchHit::units`] times 2 to the power of minus this number. The scale is that of
+    /// the query and of the statistics: scores of shards with the same statistics have the same.
+    pub scale: i32,
     /// Number of documents that match.
     pub total: TotalHits,
     /// Whether the deadline passed: hits are the best of the documents that were evaluated until then.
@@ -148,6 +160,10 @@ pub struct Hits {
     pub took: Duration,
     /// The part of that time in which the request waited for a thread.
     pub queued: Duration,
+    /// The statistics by which the documents are scored, if they were given.
+    pub(super) given: Option<Arc<Statistics>>,
+    /// The statistics, if they were requested.
+    pub(super) statistics: Option<Box<Statistics>>,
     /// The commit that was searched; [`SearchHit::document`] is a document number of this commit.
     pub snapshot: Arc<Snapshot>,
 }

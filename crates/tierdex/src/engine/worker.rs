@@ -23,6 +23,7 @@ use super::read_ahead::ReadAhead;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
 use crate::index::{PartialResult, PlannedQuery};
+use crate::query::collecting_bytes;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
@@ -394,6 +395,14 @@ impl<'x> SearchThread<'x> {
     }
 }
 
+/// Rejects an evaluation for which the budget never has enough memory.
+fn check_grant(source: &PagedSource<'_>, step: &str, memory: u64) -> Result<()> {
+    if source.pool().can_grant(PoolUse::Evaluations, memory) {
+        return Ok(());
+    }
+    check_query_memory(step, memory, source.pool().sizes().of(PoolUse::Evaluations).maximum)
+}
+
 /// Plans a query if no other evaluation has, reserves the memory unless it was `reserved` before, and
 /// searches a range of documents.
 fn evaluate(
@@ -404,6 +413,14 @@ fn evaluate(
 ) -> Result<PartialResult> {
     let ActiveRequest { query, options, snapshot, .. } = request;
     let searcher = snapshot.searcher();
+    if request.collects {
+        let question = request.statistics.as_deref();
+        let memory = collecting_bytes(query, question) as u64 + EVALUATION_BYTES;
+        check_grant(source, "collecting the statistics of", memory)?;
+        let _reserved = source.reserve(memory, request.priority)?;
+        request.set_collected(searcher.statistics(query, options.scorer, question, source)?);
+        return Ok(PartialResult { hits: Vec::new(), total: 0, complete: true });
+    }
     let MeasuredPlan { plan, memory } = match request.planned.get() {
         Some(planned) => planned,
         None => {
@@ -415,10 +432,7 @@ fn evaluate(
                 + plan.paged_memory(segments)
                 + hits_bytes(hits)
                 + EVALUATION_BYTES;
-            if !source.pool().can_grant(PoolUse::Evaluations, memory) {
-                let available = source.pool().sizes().of(PoolUse::Evaluations).maximum;
-                check_query_memory("answering", memory, available)?;
-            }
+            check_grant(source, "answering", memory)?;
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
     };

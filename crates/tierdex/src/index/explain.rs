@@ -3,7 +3,7 @@
 use super::search_result::{PartialResult, SearchOptions, SearchResult};
 use super::searcher::{PlannedQuery, Searcher};
 use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch};
-use crate::rank::{ScoreScale, TopK};
+use crate::rank::{ScoreScale, Statistics, TopK};
 use crate::segment::read::{FILES, Segment};
 use crate::{Result, query::Query};
 use std::sync::Arc;
@@ -51,10 +51,16 @@ pub struct FileUse {
 }
 
 impl Searcher {
-    /// Evaluates `query` on this thread, as [`Searcher::search`] but slower, and records how.
-    pub fn explain(&self, query: &Query, options: &SearchOptions) -> Result<Explanation> {
+    /// Evaluates `query` on this thread, as [`Searcher::search`] but slower, and records how. Scores by the
+    /// statistics of all shards if they are given.
+    pub fn explain(
+        &self,
+        query: &Query,
+        options: &SearchOptions,
+        statistics: Option<&Statistics>,
+    ) -> Result<Explanation> {
         let before: Vec<Vec<FileUse>> = self.index().segments().iter().map(reads_so_far).collect();
-        let plan = self.plan(query, options, &FILES)?;
+        let plan = self.plan_with_statistics(statistics, query, options, &FILES)?;
         let query = PlannedQuery { plan: &plan, options, source: &FILES };
         let mut scratch = Scratch::default();
         let initial = self.initial_threshold(query, &mut scratch)?;

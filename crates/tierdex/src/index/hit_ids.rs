@@ -125,7 +125,7 @@ impl Searcher {
     /// The external id of a document.
     pub fn id(&self, document: u32) -> Result<String> {
         let mut found = String::new();
-        self.for_each_id(&[SearchHit { document, score: 0.0 }], &HitIds::default(), |_, id| {
+        self.for_each_id(&[SearchHit { document, ..SearchHit::default() }], &HitIds::default(), |_, id| {
             found.push_str(id);
             Ok::<(), Error>(())
         })?;

@@ -1,7 +1,11 @@
-//! A reader of an index: one whole commit, whose files stay open as long as the reader lives.
+//! A reader of an index: one whole commit, whose files stay open as long as the reader lives. Several indexes
+//! may be read as one: the commits of several directories, one after the other.
 
 use super::{manifest::Manifest, recovery::no_index};
-use crate::{Error, Result, schema::Schema, segment::layout::SegmentMeta, segment::read::Segment};
+use crate::{
+    Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::layout::SegmentMeta,
+    segment::read::Segment,
+};
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
 use tierdex_io::{Disk, ErrorKind, PosixDisk};
@@ -12,8 +16,17 @@ use tierdex_io::{Disk, ErrorKind, PosixDisk};
 #[derive(Clone)]
 pub struct Index(Arc<OpenCommit>);
 
-/// An open commit.
+/// An open commit of each directory.
 struct OpenCommit {
+    /// At least one.
+    parts: Vec<OpenPart>,
+    /// The segments of all parts.
+    segments: Vec<Arc<Segment>>,
+}
+
+/// The open commit of one directory.
+#[derive(Clone)]
+struct OpenPart {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
     segments: Vec<Arc<Segment>>,
@@ -29,14 +42,75 @@ impl Index {
         Index::open_on(Arc::new(PosixDisk::open(dir.as_ref())?))
     }
 
+    /// Opens the newest commits of the indexes in several directories, to search them as one index: their
+    /// documents are numbered one directory after the other. Scores, counts and order are those of one index
+    /// with all documents. [`Index::part_of`] tells the directory of a document.
+    ///
+    /// ```
+    /// use tierdex::{Engine, EngineOptions, Index, Query, SearchRequest};
+    /// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+    /// # let temporary = tempfile::tempdir().unwrap();
+    /// # let dirs = [temporary.path().join("2024"), temporary.path().join("2025")];
+    /// # for dir in &dirs {
+    /// #     let mut writer = IndexWriter::create(dir, Schema::default(), WriterOptions::default())?;
+    /// #     writer.add("1", "Disks", "A solid state disk.")?;
+    /// #     writer.commit(Merge::Keep)?;
+    /// # }
+    /// let index = Index::open_all(&dirs)?;
+    /// let engine = Engine::new(&index, &EngineOptions::new())?;
+    /// let hits = engine.search(SearchRequest::new(Query::parse("disk", index.schema())?))?;
+    /// assert_eq!(index.part_of(hits.hits[1].document), 1);
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Index::open`]; [`Error::Usage`] if there is no directory, or the indexes have different schemas;
+    /// [`Error::TooLarge`] if they have more documents than an index.
+    pub fn open_all<D: AsRef<Path>>(dirs: &[D]) -> Result<Index> {
+        let disks = dirs.iter().map(|dir| Ok(Arc::new(PosixDisk::open(dir.as_ref())?) as Arc<dyn Disk>));
+        Index::open_all_on(disks.collect::<Result<_>>()?)
+    }
+
     /// Opens the newest commit on a disk: a directory, or another implementation of [`Disk`].
     ///
     /// # Errors
     /// As [`Index::open`].
     pub fn open_on(disk: Arc<dyn Disk>) -> Result<Index> {
+        Index::open_all_on(vec![disk])
+    }
+
+    /// As [`Index::open_all`], on disks.
+    ///
+    /// # Errors
+    /// As [`Index::open_all`].
+    pub fn open_all_on(disks: Vec<Arc<dyn Disk>>) -> Result<Index> {
         // Rejects an unsupported TIERDEX_KERNEL before anything is decoded.
         Kernel::from_env()?;
-        Index::open_sharing(disk, None)
+        let parts = disks.into_iter().map(|disk| OpenPart::open_sharing(disk, None));
+        Index::join(parts.collect::<Result<_>>()?)
+    }
+
+    /// Joins the commits of several directories.
+    fn join(parts: Vec<OpenPart>) -> Result<Index> {
+        let Some(first) = parts.first() else {
+            return Err(Error::Usage("no index is named".to_string()));
+        };
+        if let Some(other) = parts.iter().find(|part| part.manifest.schema != first.manifest.schema) {
+            return Err(Error::Usage(format!(
+                "the indexes in {} and {} cannot be searched as one: {}",
+                first.disk.describe(),
+                other.disk.describe(),
+                first.manifest.schema.differences(&other.manifest.schema)
+            )));
+        }
+        let documents: u64 = parts.iter().map(|part| part.manifest.documents()).sum();
+        if documents > DOCUMENTS_MAX {
+            return Err(Error::TooLarge(format!(
+                "the indexes have {documents} documents, and at most {DOCUMENTS_MAX} are searched as one"
+            )));
+        }
+        let segments = parts.iter().flat_map(|part| part.segments.iter().cloned()).collect();
+        Ok(Index(Arc::new(OpenCommit { parts, segments })))
     }
 
     /// Opens the newest commit. It shares the open files and the memory of the segments that it has in common
@@ -45,46 +119,49 @@ impl Index {
     /// # Errors
     /// As [`Index::open`]. This commit stays open in any case.
     pub fn reopen(&self) -> Result<Index> {
-        let newest = Index::open_sharing(self.0.disk.clone(), Some(self))?;
-        Ok(if newest.manifest() == self.manifest() { self.clone() } else { newest })
+        let newest = |part: &OpenPart| OpenPart::open_sharing(part.disk.clone(), Some(part));
+        let newest = self.0.parts.iter().map(newest).collect::<Result<Vec<_>>>()?;
+        let is_same = self.0.parts.iter().zip(&newest).all(|(own, new)| own.manifest == new.manifest);
+        if is_same { Ok(self.clone()) } else { Index::join(newest) }
     }
 
     /// Opens the newest commit with files and memory of its own, so that one index can be held in memory and
     /// the other not.
     pub(crate) fn open_unshared(&self) -> Result<Index> {
-        Index::open_sharing(self.0.disk.clone(), None)
+        let parts = self.0.parts.iter().map(|part| OpenPart::open_sharing(part.disk.clone(), None));
+        Index::join(parts.collect::<Result<_>>()?)
     }
 
-    fn open_sharing(disk: Arc<dyn Disk>, other: Option<&Index>) -> Result<Index> {
-        loop {
-            let manifest = Manifest::read_newest(disk.as_ref())?;
-            let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
-            let other = other.filter(|other| *other.schema() == manifest.schema);
-            let open = other.map_or(&[][..], Index::segments);
-            match open_segments(disk.as_ref(), &manifest, open) {
-                Ok(segments) => return Ok(Index(Arc::new(OpenCommit { disk, manifest, segments }))),
-                // A newer commit has removed a segment: start again with that commit.
-                Err(Error::Storage(error))
-                    if error.kind() == ErrorKind::NotFound
-                        && Manifest::newest(disk.as_ref())? > Some(manifest.generation) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// The number of the commit; each commit increments it.
+    /// The number of the commit; each commit increments it. Of several directories: the sum of their numbers.
     pub fn generation(&self) -> u64 {
-        self.0.manifest.generation
+        self.0.parts.iter().map(|part| part.manifest.generation).sum()
     }
 
-    /// The manifest: the segments of the commit, and the sizes of their files and fields.
+    /// The manifest: the segments of the commit, and the sizes of their files and fields. Of several
+    /// directories: that of the first ([`Index::manifests`]).
     pub fn manifest(&self) -> &Manifest {
-        &self.0.manifest
+        &self.0.parts[0].manifest
+    }
+
+    /// The manifest of each directory.
+    pub fn manifests(&self) -> impl Iterator<Item = &Manifest> {
+        self.0.parts.iter().map(|part| &part.manifest)
+    }
+
+    /// The number of the directory, from 0, that has a document of this index; of a document that the index
+    /// does not have, that of the last.
+    pub fn part_of(&self, document: u32) -> usize {
+        let mut next = 0;
+        let ends = self.manifests().map(|manifest| {
+            next += manifest.documents();
+            next
+        });
+        ends.take(self.0.parts.len() - 1).take_while(|end| *end <= u64::from(document)).count()
     }
 
     /// The schema.
     pub fn schema(&self) -> &Schema {
-        &self.0.manifest.schema
+        &self.manifest().schema
     }
 
     /// Open segments in document order.
@@ -96,12 +173,12 @@ impl Index {
     /// The name of the directory, for messages.
     #[doc(hidden)]
     pub fn describe(&self) -> String {
-        self.0.disk.describe()
+        self.0.parts.iter().map(|part| part.disk.describe()).collect::<Vec<_>>().join(", ")
     }
 
     /// Number of documents.
     pub fn documents(&self) -> u64 {
-        self.0.manifest.documents()
+        self.manifests().map(Manifest::documents).sum()
     }
 
     /// Bytes of all blocks of documents and frequencies: the most that a page cache of them can use.
@@ -110,10 +187,10 @@ impl Index {
         fields.map(|field| field.postings_file().payload()).map(|payload| payload.end - payload.start).sum()
     }
 
-    /// The disk of the index.
+    /// The disk of the first directory.
     #[doc(hidden)]
     pub fn disk(&self) -> &dyn Disk {
-        self.0.disk.as_ref()
+        self.0.parts[0].disk.as_ref()
     }
 
     /// Whether this and `other` are clones of the same reader.
@@ -125,6 +202,26 @@ impl Index {
     #[doc(hidden)]
     pub fn bytes_read(&self) -> u64 {
         self.0.segments.iter().map(|segment| segment.bytes_read()).sum()
+    }
+}
+
+impl OpenPart {
+    /// Opens the newest commit of a directory; segments that `other` has open are shared.
+    fn open_sharing(disk: Arc<dyn Disk>, other: Option<&OpenPart>) -> Result<OpenPart> {
+        loop {
+            let manifest = Manifest::read_newest(disk.as_ref())?;
+            let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
+            let other = other.filter(|other| other.manifest.schema == manifest.schema);
+            let open = other.map_or(&[][..], |other| &other.segments);
+            match open_segments(disk.as_ref(), &manifest, open) {
+                Ok(segments) => return Ok(OpenPart { disk, manifest, segments }),
+                // A newer commit has removed a segment: start again with that commit.
+                Err(Error::Storage(error))
+                    if error.kind() == ErrorKind::NotFound
+                        && Manifest::newest(disk.as_ref())? > Some(manifest.generation) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 

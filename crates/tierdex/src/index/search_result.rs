@@ -87,12 +87,14 @@ impl HitIds {
 }
 
 /// A matching document and its score.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SearchHit {
     /// Number of the document in its commit, from 0, in the order in which documents were added.
     pub document: u32,
     /// The score, with the boosts of the query.
     pub score: f32,
+    /// The score as an integer, by which hits are ordered: [`Hits::scale`](crate::Hits::scale) has the unit.
+    pub units: u32,
 }
 
 /// The result of an evaluation of a query on a range of documents.
@@ -132,7 +134,8 @@ impl PartialResult {
         // Without counting, the evaluated matches are a lower bound, and so is the number of hits.
         let is_counted = options.count && self.complete;
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
-        let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
+        let shown =
+            |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score), units: hit.score };
         SearchResult { total, hits: self.hits.iter().map(shown).collect(), ids: HitIds::default() }
     }
 }

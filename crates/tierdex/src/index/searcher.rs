@@ -12,7 +12,9 @@ use super::{
 use crate::{
     Error, Result,
     eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, initial_threshold},
-    query::{Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, terms_after},
+    query::{
+        Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, collect_statistics, terms_after,
+    },
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
     segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment, StoredDocument},
 };
@@ -34,6 +36,8 @@ pub struct Searcher {
     index: Index,
     /// First document of each segment.
     bases: Vec<u32>,
+    /// Statistics without terms.
+    totals: Statistics,
     /// Statistics of each field.
     collections: Vec<CollectionStats>,
     /// The BM25 parameters of the last query, and with them the length normalization of each field.
@@ -93,11 +97,11 @@ impl Searcher {
             bases.push(next);
             next += segment.documents();
         }
-        let fields = index.schema().fields.len();
-        let statistics = Statistics::new((0..fields).map(|field| field_totals(&index, field)));
-        let collections: Vec<_> = (0..fields).map(|field| statistics.collection(field)).collect();
+        let totals = totals_of_fields(&index);
+        let fields = 0..index.schema().fields.len();
+        let collections: Vec<_> = fields.map(|field| totals.collection(field)).collect();
         let lengths = Mutex::new((Bm25::default(), length_norms(&collections, Bm25::default())));
-        Searcher { index, bases, collections, lengths, buffers, buffers_max, kept }
+        Searcher { index, bases, totals, collections, lengths, buffers, buffers_max, kept }
     }
 
     /// Finds the best matches of `query`.
@@ -253,15 +257,22 @@ impl Searcher {
         Ok(SearchPlan::new(plan, self.index.segments(), options.evaluation_options()))
     }
 
-    /// The statistics that the scores of `query` depend on.
-    pub fn statistics(&self, query: &Query) -> Result<Statistics> {
-        let fields = (0..self.collections.len()).map(|field| field_totals(&self.index, field));
-        let mut statistics = Statistics::new(fields);
-        for leaf in &self.plan(query, &SearchOptions::default(), &FILES)?.query.leaves {
-            let frequencies = leaf.infos.iter().flatten().map(|info| u64::from(info.document_frequency));
-            statistics.set_document_frequency(leaf.field, &leaf.term, frequencies.sum());
-        }
-        Ok(statistics)
+    /// The statistics of this index that the scores of `query` depend on, as a part of those of all shards;
+    /// `question` is what [`Statistics::merge`] asks.
+    pub fn statistics(
+        &self,
+        query: &Query,
+        scorer: Scorer,
+        question: Option<&Statistics>,
+        source: &dyn BlockSource,
+    ) -> Result<Statistics> {
+        collect_statistics(query, self.lists(source), scorer, self.totals.clone(), question)
+    }
+
+    /// Checks statistics that a caller gives: complete ones to search by, otherwise those of a question.
+    pub(crate) fn check_statistics(&self, given: &Statistics, must_be_complete: bool) -> Result<()> {
+        self.totals.check_schema(given)?;
+        if must_be_complete { given.check_complete() } else { Ok(()) }
     }
 
     /// Length normalization of each field, computed again only if the parameters have changed.
@@ -371,8 +382,11 @@ fn length_norms(collections: &[CollectionStats], bm25: Bm25) -> Arc<[Arc<LengthN
     collections.iter().map(|collection| Arc::new(LengthNorms::new(bm25, *collection))).collect()
 }
 
-/// Number of documents of the commit that have a field, and number of tokens in it.
-fn field_totals(index: &Index, field: usize) -> (u64, u64) {
-    let stats = || index.segments().iter().map(|segment| segment.meta().fields[field]);
-    (stats().map(|stats| u64::from(stats.documents)).sum(), stats().map(|stats| stats.tokens).sum())
+/// The statistics of an index without terms.
+fn totals_of_fields(index: &Index) -> Statistics {
+    let totals = |field: usize| {
+        let stats = || index.segments().iter().map(|segment| segment.meta().fields[field]);
+        (stats().map(|stats| u64::from(stats.documents)).sum(), stats().map(|stats| stats.tokens).sum())
+    };
+    Statistics::part(index.schema().checksum(), (0..index.schema().fields.len()).map(totals))
 }

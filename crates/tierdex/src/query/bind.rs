@@ -4,7 +4,7 @@
 mod phrases;
 
 use super::collection::{RankingInputs, SegmentLists};
-use super::expand::{ExpandedTerm, clause_of_prefix, fuzzy_matches};
+use super::expand::{ExpandedTerm, clause_of_prefix, fuzzy_matches, similarity};
 use super::plan_node::{InfoBySegment, Leaf, PlanNode, TermPrefix};
 use super::{analyse::no_positions_error, clauses::Clauses, tree::Query};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
@@ -118,8 +118,11 @@ impl<'a> Binder<'a> {
 
     fn bind_prefix(&mut self, field: usize, prefix: TermPrefix<'_>, weight: f64) -> Result<PlanNode> {
         let before = if prefix.whole_clusters { 0 } else { self.prefix_terms };
+        let given = self.ranking.statistics;
+        let known = given.and_then(|given| given.has_prefix(field, prefix.text, prefix.whole_clusters));
         let prefix = clause_of_prefix(self.lists, field, prefix, before)?;
-        if prefix.terms == 0 {
+        // A prefix without terms here may have some on another shard: then it counts in the scale of scores.
+        if !known.unwrap_or(prefix.terms > 0) {
             return Ok(PlanNode::Nothing);
         }
         if !prefix.whole_clusters {
@@ -130,7 +133,14 @@ impl<'a> Binder<'a> {
 
     /// The terms that a fuzzy word stands for, all weighted by the largest of their document frequencies.
     fn bind_fuzzy(&mut self, field: usize, word: &str, distance: u8, boost: f64) -> Result<PlanNode> {
-        let matches = fuzzy_matches(self.lists, field, word, distance)?;
+        let given = self.ranking.statistics.and_then(|given| given.word(field, word, distance));
+        let matches = match given {
+            Some(given) => {
+                let with_similarity = |(term, distance)| (term, similarity(word, term, distance));
+                self.look_up_all(field, given.ranked().map(with_similarity))?
+            }
+            None => fuzzy_matches(self.lists, field, word, distance)?,
+        };
         let idf = self.idf(field, self.largest_document_frequency(field, &matches));
         let mut should = Vec::with_capacity(matches.len());
         for ExpandedTerm { term, similarity, infos } in matches {
@@ -139,6 +149,19 @@ impl<'a> Binder<'a> {
             should.push(PlanNode::Term { leaf, weight });
         }
         Ok(any_of(should))
+    }
+
+    /// Looks up terms for which a word or a cluster stands, with their similarities.
+    fn look_up_all<'t>(
+        &self,
+        field: usize,
+        terms: impl Iterator<Item = (&'t str, f64)>,
+    ) -> Result<Vec<ExpandedTerm>> {
+        let look_up = |(term, similarity): (&str, f64)| {
+            let infos = self.look_up_term(field, term)?;
+            Ok(ExpandedTerm { term: term.to_string(), similarity, infos })
+        };
+        terms.map(look_up).collect()
     }
 
     /// The dictionary entry of a term in each segment.
@@ -155,8 +178,8 @@ impl<'a> Binder<'a> {
     /// Document frequency of a term in the statistics of the ranking if they have it, else in the segments.
     fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
         let in_segments = || infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum();
-        let given = self.ranking.statistics.and_then(|given| given.document_frequency(field, term));
-        given.unwrap_or_else(in_segments)
+        let given = self.ranking.statistics.and_then(|given| given.term(field, term));
+        given.map_or_else(in_segments, |totals| totals.documents)
     }
 
     /// Document frequency of the most frequent of these terms.
@@ -186,9 +209,12 @@ impl<'a> Binder<'a> {
     }
 
     /// The largest frequency of a term, if scores depend on it.
-    fn frequency_max(&self, field: usize, infos: &[Option<TermInfo>]) -> Result<u32> {
+    fn frequency_max(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> Result<u32> {
         let mut max = 0;
         if self.ranking.scorer == Scorer::Dot {
+            if let Some(given) = self.ranking.statistics.and_then(|given| given.term(field, term)) {
+                return Ok(given.frequency_max);
+            }
             for (segment, info) in self.lists.segments.iter().zip(infos) {
                 let Some(info) = info else { continue };
                 max = max.max(frequency_max(segment.field(field), info, self.lists.source)?);
@@ -198,7 +224,7 @@ impl<'a> Binder<'a> {
     }
 
     fn add_leaf(&mut self, field: usize, term: String, infos: InfoBySegment, weight: f64) -> Result<usize> {
-        let scorer = self.new_scorer(field, self.frequency_max(field, &infos)?);
+        let scorer = self.new_scorer(field, self.frequency_max(field, &term, &infos)?);
         let number = self.leaves.len();
         self.leaves.push(Leaf { number, field, term, infos, scorer, weight, is_scored: false });
         Ok(number)

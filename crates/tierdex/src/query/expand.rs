@@ -7,6 +7,7 @@ use super::{
     plan_node::{InfoBySegment, PrefixClause, TermPrefix},
 };
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
+use crate::rank::WordCandidates;
 use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
@@ -20,8 +21,15 @@ pub(super) struct ExpandedTerm {
     pub(super) infos: InfoBySegment,
 }
 
+impl ExpandedTerm {
+    /// Number of documents that contain the term.
+    pub(super) fn documents(&self) -> u64 {
+        self.infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum()
+    }
+}
+
 impl<'a> TermPrefix<'a> {
-    fn automaton(self) -> PrefixAutomaton<'a> {
+    pub(super) fn automaton(self) -> PrefixAutomaton<'a> {
         PrefixAutomaton { prefix: self.text.as_bytes(), after: None }
     }
 
@@ -57,7 +65,7 @@ pub struct TermStats {
 /// Accepts the strings with a prefix that are greater than `after`, if there is one. The state is the number
 /// of bytes, up to the length of the longer of the two, and in its lowest bit whether the string is greater
 /// already.
-struct PrefixAutomaton<'a> {
+pub(super) struct PrefixAutomaton<'a> {
     prefix: &'a [u8],
     after: Option<&'a [u8]>,
 }
@@ -115,30 +123,67 @@ pub(super) fn fuzzy_matches(
     word: &str,
     distance: u8,
 ) -> Result<Vec<ExpandedTerm>> {
-    let automaton = Levenshtein::new(word, distance);
-    let word_chars = word.chars().count();
     let mut best: BTreeMap<(u8, Reverse<u64>, Vec<u8>), ExpandedTerm> = BTreeMap::new();
+    for_each_fuzzy_match(lists, field, word, distance, |walks, text, distance| {
+        let key = (distance, Reverse(walks.documents()), walks.term().to_vec());
+        if best.len() == FUZZY_EXPANSIONS_MAX && best.last_key_value().is_some_and(|(last, _)| *last < key) {
+            return;
+        }
+        let infos = walks.infos().map(|info| info.cloned()).collect();
+        let similarity = similarity(word, text, distance);
+        best.insert(key, ExpandedTerm { term: text.to_string(), similarity, infos });
+        if best.len() > FUZZY_EXPANSIONS_MAX {
+            best.pop_last();
+        }
+    })?;
+    Ok(best.into_values().collect())
+}
+
+/// The terms of a shard that `word` may stand for, and those about which the shard is asked.
+pub(super) fn candidates_of_word(
+    lists: SegmentLists<'_>,
+    field: usize,
+    word: &str,
+    distance: u8,
+    asked: Option<&WordCandidates>,
+) -> Result<WordCandidates> {
+    let mut collector = WordCandidates::collector(asked);
+    for_each_fuzzy_match(lists, field, word, distance, |walks, text, distance| {
+        collector.offer(text, distance, walks.documents());
+    })?;
+    Ok(collector.finish())
+}
+
+/// Calls `body` with the text and the distance of each term that a fuzzy word can stand for.
+fn for_each_fuzzy_match(
+    lists: SegmentLists<'_>,
+    field: usize,
+    word: &str,
+    distance: u8,
+    mut body: impl FnMut(&MergedWalk<'_, &Levenshtein>, &str, u8),
+) -> Result<()> {
+    let automaton = Levenshtein::new(word, distance);
     let mut walks = MergedWalk::open(lists, field, || &automaton)?;
     while let Some(state) = walks.next()? {
         let Some(distance) = automaton.distance(state) else { continue };
         let text = String::from_utf8_lossy(walks.term());
-        let length = text.chars().count().min(word_chars);
         // So short that the two need not have a character in common at this distance.
-        if distance > 0 && usize::from(distance) >= length {
+        if distance > 0 && usize::from(distance) >= shorter_chars(word, &text) {
             continue;
         }
-        let key = (distance, Reverse(walks.documents()), walks.term().to_vec());
-        if best.len() == FUZZY_EXPANSIONS_MAX && best.last_key_value().is_some_and(|(last, _)| *last < key) {
-            continue;
-        }
-        let similarity = if distance == 0 { 1.0 } else { 1.0 - f64::from(distance) / length as f64 };
-        let infos = walks.infos().map(|info| info.cloned()).collect();
-        best.insert(key, ExpandedTerm { term: text.into_owned(), similarity, infos });
-        if best.len() > FUZZY_EXPANSIONS_MAX {
-            best.pop_last();
-        }
+        body(&walks, &text, distance);
     }
-    Ok(best.into_values().collect())
+    Ok(())
+}
+
+/// Factor of the weight of a term for which a fuzzy word stands.
+pub(super) fn similarity(word: &str, term: &str, distance: u8) -> f64 {
+    if distance == 0 { 1.0 } else { 1.0 - f64::from(distance) / shorter_chars(word, term) as f64 }
+}
+
+/// Length in characters of the shorter of two texts.
+fn shorter_chars(a: &str, b: &str) -> usize {
+    a.chars().count().min(b.chars().count())
 }
 
 /// The clause of a prefix: that of a recent query, or its terms are counted, with their postings. `before` is
@@ -211,7 +256,7 @@ pub(crate) fn for_each_term_with_prefix(
 }
 
 /// The terms of a field over all segments that an automaton accepts, in byte order: merged dictionary walks.
-struct MergedWalk<'a, A> {
+pub(super) struct MergedWalk<'a, A> {
     walks: Vec<TermWalk<'a, A>>,
     /// Current entry and state of each walk; `None` after its last term.
     heads: Vec<Option<(TermInfo, u32)>>,
@@ -222,7 +267,11 @@ struct MergedWalk<'a, A> {
 }
 
 impl<'a, A: Automaton> MergedWalk<'a, A> {
-    fn open(lists: SegmentLists<'a>, field: usize, automaton: impl Fn() -> A) -> Result<MergedWalk<'a, A>> {
+    pub(super) fn open(
+        lists: SegmentLists<'a>,
+        field: usize,
+        automaton: impl Fn() -> A,
+    ) -> Result<MergedWalk<'a, A>> {
         let SegmentLists { segments, source, .. } = lists;
         let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
         // As if all had been returned, so that the first call advances every walk.
@@ -236,7 +285,7 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
 
     /// Moves to the next term over all segments. Returns the state in which the automaton accepts it; `None`
     /// after the last term.
-    fn next(&mut self) -> Result<Option<u32>> {
+    pub(super) fn next(&mut self) -> Result<Option<u32>> {
         for ((walk, head), returned) in self.walks.iter_mut().zip(&mut self.heads).zip(&mut self.returned) {
             if std::mem::take(returned) {
                 *head = walk.advance()?;
@@ -253,7 +302,7 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
     }
 
     /// The current term.
-    fn term(&self) -> &[u8] {
+    pub(super) fn term(&self) -> &[u8] {
         self.walks[self.current].term()
     }
 

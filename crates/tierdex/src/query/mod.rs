@@ -15,6 +15,7 @@ mod analyse;
 mod bind;
 mod check;
 mod clauses;
+mod collect;
 mod collection;
 mod expand;
 pub mod fuzzy;
@@ -27,6 +28,7 @@ pub mod syntax;
 pub mod tree;
 
 pub(crate) use clauses::Clauses;
+pub(crate) use collect::{collect_statistics, collecting_bytes};
 pub use collection::SegmentLists;
 pub(crate) use collection::{PrefixStore, RankingInputs};
 pub use expand::TermStats;

@@ -64,6 +64,12 @@ impl ScoreScale {
         ScoreScale { factor: if factor * weights > WEIGHT_MAX { factor / 2.0 } else { factor } }
     }
 
+    /// The exponent of the factor, which is a power of two: a score of `units` is shown as
+    /// `units * 2^-exponent`.
+    pub fn exponent(self) -> i32 {
+        (self.factor.to_bits() >> FRACTION_BITS) as i32 - (f64::MAX_EXP - 1)
+    }
+
     /// The constant score of a clause with this weight: 0 only for weight 0.
     pub fn constant(self, weight: f64) -> u32 {
         if weight > 0.0 { ((weight * self.factor).round() as u32).max(1) } else { 0 }

@@ -44,9 +44,13 @@ impl Binder<'_> {
     ) -> Result<PlanNode> {
         let (field, cluster) = (phrase.field, &last.1);
         let prefix = TermPrefix { text: cluster, whole_clusters: true };
-        let Some(matches) = terms_with_prefix(self.lists, field, prefix, PHRASE_EXPANSIONS_MAX)? else {
-            return self.phrase_and_cluster(phrase, cluster);
+        let given = self.ranking.statistics.and_then(|given| given.cluster(field, cluster));
+        let matches = match given {
+            Some(Some(terms)) => Some(self.look_up_all(field, terms.keys().map(|term| (&**term, 1.0)))?),
+            Some(None) => None,
+            None => terms_with_prefix(self.lists, field, prefix, PHRASE_EXPANSIONS_MAX)?,
         };
+        let Some(matches) = matches else { return self.phrase_and_cluster(phrase, cluster) };
         let fixed = self.fixed_terms(phrase)?;
         let document_frequency = self.largest_document_frequency(field, &matches);
         let mut should = Vec::with_capacity(matches.len());
@@ -86,7 +90,7 @@ impl Binder<'_> {
         let idf = self.idf(phrase.field, document_frequency);
         parts.idf += idf;
         parts.is_impossible |= document_frequency == 0;
-        parts.frequency_max = parts.frequency_max.min(self.frequency_max(phrase.field, &term.1)?);
+        parts.frequency_max = parts.frequency_max.min(self.frequency_max(phrase.field, &term.0, &term.1)?);
         let leaf = self.add_leaf(phrase.field, term.0, term.1, self.weight(idf, phrase.boost))?;
         parts.leaves.push((distance, leaf));
         Ok(())
