@@ -24,7 +24,7 @@ mod whole_lists;
 
 pub use cache::{
     FetchedList, ListCache, ListCacheStats, ListKey, ListReader, ListRequest, ListStream, Lookahead,
-    LookaheadSample, PARTS_MAX, PagePrefetcher, PageQuery, PendingList, PinnedList, Prefetcher, QueuedQuery,
+    LookaheadSample, PARTS_MAX, PagePrefetcher, PageQuery, PinnedList, Prefetcher, QueuedQuery,
     RequestedRange,
 };
 pub use executor::{ListExecutor, TimedResult};

@@ -8,8 +8,6 @@
 //! longer in the index, so the next request for its key tries again. It is kept, with one cell, until all
 //! threads that wait for it have seen the error.
 
-use std::sync::{Arc, atomic::AtomicU8, atomic::Ordering};
-
 use tierdex_io::Error;
 
 use crate::cache::{cell_links::CellList, cell_links::NO_CELL, key::ListKey};
@@ -39,14 +37,10 @@ pub(crate) struct CacheEntry {
     pub(crate) pins: u32,
 }
 
-/// The state of each entry. Written under the lock, read without it by threads that have pinned the entry:
-/// a thread that sees [`EntryState::Ready`] also sees all that was written before.
-pub(crate) struct EntryStates(Box<[AtomicU8]>);
-
 /// All cache entries, and their index by key.
 pub(crate) struct EntryTable {
     entries: Box<[CacheEntry]>,
-    states: Arc<EntryStates>,
+    states: Box<[EntryState]>,
     /// Entry numbers by hash of key; linear probing.
     index: Box<[u32]>,
     /// Errors of failed entries.
@@ -56,7 +50,7 @@ pub(crate) struct EntryTable {
 impl EntryTable {
     /// Bytes of memory for each cell, at most: the index has fewer than four slots for each.
     pub(crate) const BYTES_PER_CELL_MAX: usize =
-        size_of::<CacheEntry>() + size_of::<AtomicU8>() + 4 * size_of::<u32>();
+        size_of::<CacheEntry>() + size_of::<EntryState>() + 4 * size_of::<u32>();
 
     /// A table for entries of `cells` cells in all.
     pub(crate) fn new(cells: u32) -> EntryTable {
@@ -64,7 +58,7 @@ impl EntryTable {
         let slots = (cells as usize * 2).next_power_of_two();
         EntryTable {
             entries: vec![vacant; cells as usize].into(),
-            states: Arc::new(EntryStates((0..cells).map(|_| AtomicU8::new(0)).collect())),
+            states: vec![EntryState::Vacant; cells as usize].into(),
             index: vec![NO_CELL; slots].into(),
             errors: Vec::new(),
         }
@@ -72,22 +66,17 @@ impl EntryTable {
 
     /// Bytes of memory that the table takes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.entries) + size_of_val(&*self.states.0) + size_of_val(&*self.index)
-    }
-
-    /// The states, to be shared with other threads.
-    pub(crate) fn states(&self) -> &Arc<EntryStates> {
-        &self.states
+        size_of_val(&*self.entries) + size_of_val(&*self.states) + size_of_val(&*self.index)
     }
 
     /// The state of an entry.
     pub(crate) fn state(&self, entry: u32) -> EntryState {
-        self.states.get(entry)
+        self.states[entry as usize]
     }
 
     /// Marks an entry as ready.
     pub(crate) fn set_ready(&mut self, entry: u32) {
-        self.states.set(entry, EntryState::Ready);
+        self.states[entry as usize] = EntryState::Ready;
     }
 
     /// The entry of a key, loading or ready.
@@ -119,7 +108,7 @@ impl EntryTable {
         debug_assert!(self.index[slot] == NO_CELL && self.state(head) == EntryState::Vacant);
         self.index[slot] = head;
         self.entries[head as usize] = CacheEntry { key, fingerprint, tail, count, pins: 0 };
-        self.states.set(head, EntryState::Loading);
+        self.states[head as usize] = EntryState::Loading;
         head
     }
 
@@ -133,7 +122,7 @@ impl EntryTable {
     /// Marks an entry as failed, and removes it from the index.
     pub(crate) fn fail_entry(&mut self, entry: u32, error: Error) {
         self.remove_from_index(self.entry(entry).key);
-        self.states.set(entry, EntryState::Failed);
+        self.states[entry as usize] = EntryState::Failed;
         self.errors.push((entry, error));
     }
 
@@ -156,7 +145,7 @@ impl EntryTable {
 
     fn vacate_entry(&mut self, entry: u32) -> CellList {
         let cells = self.cells(entry);
-        self.states.set(entry, EntryState::Vacant);
+        self.states[entry as usize] = EntryState::Vacant;
         cells
     }
 
@@ -192,20 +181,6 @@ impl EntryTable {
             slot = self.next_slot(slot);
         }
         self.index[hole] = NO_CELL;
-    }
-}
-
-impl EntryStates {
-    /// The state of an entry that is pinned, or read under the lock.
-    #[inline]
-    pub(crate) fn get(&self, entry: u32) -> EntryState {
-        const ALL: [EntryState; 4] =
-            [EntryState::Vacant, EntryState::Loading, EntryState::Ready, EntryState::Failed];
-        ALL[usize::from(self.0[entry as usize].load(Ordering::Acquire))]
-    }
-
-    fn set(&self, entry: u32, state: EntryState) {
-        self.0[entry as usize].store(state as u8, Ordering::Release);
     }
 }
 

@@ -20,11 +20,6 @@ pub enum FetchedList {
     Stream(ListStream),
 }
 
-/// A fetch that was started. Dropped before it is waited for, it is cancelled; the list is read
-/// nevertheless, and stays in the cache until it is evicted.
-#[must_use = "a list that is not waited for is given up"]
-pub struct PendingList(Result<FetchedList>);
-
 /// A list in the cache. It is not evicted before this is dropped.
 pub struct PinnedList {
     cache: Arc<ListCache>,
@@ -61,39 +56,6 @@ impl FetchedList {
     }
 }
 
-impl PendingList {
-    /// Waits until the list can be read.
-    ///
-    /// # Errors
-    /// The read error; the next request for the list tries again.
-    pub fn wait(self) -> Result<FetchedList> {
-        let list = self.0?;
-        if let FetchedList::Pinned(PinnedList { cache, entry }) = &list {
-            cache.wait_ready(*entry)?;
-        }
-        Ok(list)
-    }
-
-    /// Whether [`PendingList::wait`] would return a list or an error without sleeping; the pages of a stream
-    /// are read only later. Takes no lock and makes no system call.
-    pub fn is_ready(&self) -> bool {
-        self.pinned().is_none_or(|(cache, admission)| cache.is_fetch_done(Some(admission)))
-    }
-
-    /// Whether the list is ready and pinned in the cache; a ready one may also be a stream or an error.
-    /// Takes no lock and makes no system call.
-    pub fn is_cached(&self) -> bool {
-        self.pinned().is_some_and(|(cache, admission)| cache.is_cached(Some(admission)))
-    }
-
-    fn pinned(&self) -> Option<(&ListCache, Admission)> {
-        match &self.0 {
-            Ok(FetchedList::Pinned(PinnedList { cache, entry })) => Some((cache, Admission::Cached(*entry))),
-            Ok(FetchedList::Stream(_)) | Err(_) => None,
-        }
-    }
-}
-
 impl Drop for PinnedList {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
@@ -111,22 +73,6 @@ impl ListCache {
     pub fn lookup(self: &Arc<Self>, request: &ListRequest) -> Result<Option<PinnedList>> {
         let entry = self.lock().lookup(request)?;
         Ok(entry.map(|entry| PinnedList { cache: Arc::clone(self), entry }))
-    }
-
-    /// Unqueued requests: see [`super::Prefetcher::start_fetches`].
-    pub(crate) fn start_fetches(self: &Arc<Self>, requests: &[ListRequest]) -> Vec<PendingList> {
-        let mut state = self.lock();
-        let admissions: Vec<_> = requests.iter().map(|request| state.admit_unqueued(request)).collect();
-        self.unlock_and_notify(state);
-        let lists = requests.iter().zip(admissions).map(|(request, admission)| match admission {
-            Admission::Streamed => Ok(FetchedList::stream(self, request)),
-            Admission::Rejected => Err(request.mismatch_error()),
-            // Takes over the pin of the admission.
-            Admission::Cached(entry) => {
-                Ok(FetchedList::Pinned(PinnedList { cache: Arc::clone(self), entry }))
-            }
-        });
-        lists.map(PendingList).collect()
     }
 
     /// Waits for a list of a query: see [`super::QueuedQuery::wait`].

@@ -10,13 +10,7 @@
 //!    oldest query is always served.
 //! 3. Every other query waits for older ones. If each thread drops a query before it waits for a later one,
 //!    the oldest query ends, and then, one after the other, all of them.
-//! 4. An unqueued request ([`super::Prefetcher::start_fetch`]) gets cells at once or is streamed, whatever
-//!    its caller has pinned or started, and its caller waits only for its own reads (1). A started fetch is
-//!    a pin like any other, released when it is dropped, and no query waits for it (2). It is also a task
-//!    for the workers, but the limit on the tasks of queued lists does not count it, and while the oldest
-//!    query waits for entries that are loading, unqueued requests get no cells. So no number of them keeps a
-//!    query waiting.
-//! 5. The bounce buffer is held while one chunk is read and copied, and its holder waits for nothing else
+//! 4. The bounce buffer is held while one chunk is read and copied, and its holder waits for nothing else
 //!    (1).
 
 use std::fmt;
@@ -26,9 +20,8 @@ use tierdex_cache::PolicyKind;
 use tierdex_io::{Cells, Error, ErrorKind, Result};
 
 use crate::cache::bounce_buffer::{StreamChunk, bounce_cell_count};
-use crate::cache::entry_table::{EntryState, EntryStates, EntryTable};
-use crate::cache::queue::{Admission, ENTRIES_MAX};
-use crate::cache::{cell_links::CellLinks, error::stopped_error, state::ListCacheState};
+use crate::cache::{cell_links::CellLinks, entry_table::EntryTable, error::stopped_error};
+use crate::cache::{queue::ENTRIES_MAX, state::ListCacheState};
 use crate::{cache::lookahead::LookaheadSample, cache::stats::ListCacheStats};
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
@@ -38,7 +31,6 @@ use crate::{cache::lookahead::LookaheadSample, cache::stats::ListCacheStats};
 pub struct ListCache {
     cells: Arc<Cells>,
     links: Arc<CellLinks>,
-    states: Arc<EntryStates>,
     /// Number of cells that hold lists; those after them are the bounce buffer.
     list_cells: usize,
     state: Mutex<ListCacheState>,
@@ -73,9 +65,9 @@ impl ListCache {
         let (links, free) = CellLinks::new(count);
         let links = Arc::new(links);
         let state = ListCacheState::new(Arc::clone(&links), free, cells.cell_bytes());
-        let (states, state) = (Arc::clone(state.entries.states()), Mutex::new(state));
+        let state = Mutex::new(state);
         let (stopped, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
-        Ok(Arc::new(ListCache { cells, links, states, list_cells, state, stopped, work, done }))
+        Ok(Arc::new(ListCache { cells, links, list_cells, state, stopped, work, done }))
     }
 
     /// Bytes of memory outside the region for each cell, at most: see [`ListCacheStats::metadata_bytes`].
@@ -174,31 +166,6 @@ impl ListCache {
             state.waiting_threads -= 1;
         }
         Ok(state)
-    }
-
-    /// Waits until a pinned entry is ready. Takes no lock if it is ready already.
-    pub(crate) fn wait_ready(&self, entry: u32) -> Result<()> {
-        if self.states.get(entry) == EntryState::Ready {
-            return Ok(());
-        }
-        let loading = |state: &ListCacheState| state.state(entry) == EntryState::Loading;
-        let error = self.wait_while(self.lock(), loading)?.error(entry);
-        error.map_or(Ok(()), Err)
-    }
-
-    /// Whether waiting for a list would not sleep. An entry that `admission` names must be pinned.
-    pub(crate) fn is_fetch_done(&self, admission: Option<Admission>) -> bool {
-        let settled = match admission {
-            None => false,
-            Some(Admission::Cached(entry)) => self.states.get(entry) != EntryState::Loading,
-            Some(Admission::Streamed | Admission::Rejected) => true,
-        };
-        settled || self.is_stopped()
-    }
-
-    /// Whether a list is in the cache and ready. An entry that `admission` names must be pinned.
-    pub(crate) fn is_cached(&self, admission: Option<Admission>) -> bool {
-        matches!(admission, Some(Admission::Cached(entry)) if self.states.get(entry) == EntryState::Ready)
     }
 
     /// Whether there is no worker, or all are to stop.

@@ -11,9 +11,6 @@
 //! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
 //! | to name a list | [`ListRequest`], [`RequestedRange`], [`ListKey`] |
 //! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
-//! | to fetch a list now | [`Prefetcher::fetch`] |
-//! | to fetch several at once | [`Prefetcher::start_fetches`], [`PendingList::wait`] |
-//! | to poll | [`PendingList::is_ready`], [`QueuedQuery::is_ready`], [`QueuedQuery::is_cached`] |
 //! | to look a list up, and fetch it later | [`ListCache::lookup`], [`Prefetcher::fetch_detached`] |
 //! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
 //! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
@@ -40,7 +37,7 @@ mod stats;
 mod worker;
 
 pub use key::ListKey;
-pub use list::{FetchedList, ListStream, PendingList, PinnedList};
+pub use list::{FetchedList, ListStream, PinnedList};
 pub use list_cache::ListCache;
 pub use list_reader::ListReader;
 pub use lookahead::{Lookahead, LookaheadSample};

@@ -21,7 +21,7 @@ use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadQueue, ReadTarget, R
 
 use crate::cache::request::{ListRequest, RequestedRange};
 use crate::cache::state::{FetchTask, ListCacheState};
-use crate::cache::{bounce_buffer::StreamChunk, list::FetchedList, list::PendingList, list_cache::ListCache};
+use crate::cache::{bounce_buffer::StreamChunk, list::FetchedList, list_cache::ListCache};
 use crate::{cache::lookahead::Lookahead, cache::queue::Admissions};
 
 /// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
@@ -147,28 +147,6 @@ impl Prefetcher {
         self.cache.unlock_and_notify(state);
     }
 
-    /// Starts to fetch a list, and does not wait. The fetch comes after all tasks so far (at most one per
-    /// worker is for the queue) and before all lists that wait in the queue. A list for which too
-    /// few cells are available is streamed. So this waits for no pins, and can be called whatever the
-    /// caller has pinned or started.
-    pub fn start_fetch(&self, request: ListRequest) -> PendingList {
-        self.start_fetches(&[request]).remove(0)
-    }
-
-    /// [`Prefetcher::start_fetch`] for several lists: all of them are tasks before a worker submits the
-    /// first read.
-    pub fn start_fetches(&self, requests: &[ListRequest]) -> Vec<PendingList> {
-        self.cache.start_fetches(requests)
-    }
-
-    /// [`Prefetcher::start_fetch`], and waits.
-    ///
-    /// # Errors
-    /// The read error; the next request for the list tries again.
-    pub fn fetch(&self, request: &ListRequest) -> Result<FetchedList> {
-        self.start_fetch(request.clone()).wait()
-    }
-
     /// The cache that the workers fill.
     pub fn cache(&self) -> &Arc<ListCache> {
         &self.cache
@@ -211,26 +189,6 @@ impl QueuedQuery {
     pub fn wait(&self, list: usize) -> Result<FetchedList> {
         self.assert_list_exists(list);
         self.cache.wait(self.number, list)
-    }
-
-    /// Whether [`QueuedQuery::wait`] would return list `list` or an error without sleeping; the pages of a
-    /// stream are read only later. Takes no lock and makes no system call.
-    ///
-    /// # Panics
-    /// When there is no such list.
-    pub fn is_ready(&self, list: usize) -> bool {
-        self.assert_list_exists(list);
-        self.cache.is_fetch_done(self.admissions.get(list))
-    }
-
-    /// Whether list `list` is ready and pinned in the cache; a ready one may also be a stream or an error.
-    /// Takes no lock and makes no system call.
-    ///
-    /// # Panics
-    /// When there is no such list.
-    pub fn is_cached(&self, list: usize) -> bool {
-        self.assert_list_exists(list);
-        self.cache.is_cached(self.admissions.get(list))
     }
 
     fn assert_list_exists(&self, list: usize) {

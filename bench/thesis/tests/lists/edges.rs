@@ -7,7 +7,7 @@ use tierdex_io::{Cells, ErrorKind, MemDisk, ReadKind, Region, RegionKind};
 use tierdex_thesis::{ListCache, ListKey, ListRequest, Lookahead, PARTS_MAX, Prefetcher, RequestedRange};
 
 use super::fixture::{
-    CELL_BYTES, GatedDisk, assert_idle, cache_of, gated_cache, new_cache, new_read_queue, open_cache,
+    CELL_BYTES, GatedDisk, assert_idle, cache_of, fetch, gated_cache, new_cache, new_read_queue, open_cache,
     start_prefetcher, start_worker, tested_read_kinds, with_watchdog, write_test_file, yield_until,
 };
 
@@ -47,9 +47,9 @@ fn a_stream_reads_ahead_only_in_sequential_access() {
         // A bounce buffer of 16 pages in four cells.
         let cache = cache_of(128, 16 << 10);
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
-        let _all = prefetcher.fetch(&written.request(9, 1, 390)).unwrap();
+        let _all = fetch(&prefetcher, &written.request(9, 1, 390)).unwrap();
         let request = written.request(0, 1, 390);
-        let list = prefetcher.fetch(&request).unwrap();
+        let list = fetch(&prefetcher, &request).unwrap();
         assert!(!list.is_pinned());
         let (bytes, mut scratch) = (written.bytes(&request.parts()[0]), Vec::new());
         let mut reader = list.reader(0);
@@ -86,7 +86,7 @@ fn streams_of_several_threads_share_the_bounce_buffer() {
                 let (written, prefetcher) = (&written, &prefetcher);
                 scope.spawn(move || {
                     let request = written.request(thread, 1 + thread, 20);
-                    let list = prefetcher.fetch(&request).unwrap();
+                    let list = fetch(prefetcher, &request).unwrap();
                     assert!(!list.is_pinned());
                     written.check(&request, &list);
                 });
@@ -121,7 +121,7 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
     with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(20, 8);
         let request = written.request(0, 1, 4);
-        let queries = [(); 3].map(|()| prefetcher.push(vec![request.clone()]));
+        let queries = [(); 4].map(|()| prefetcher.push(vec![request.clone()]));
         disk.wait_for_read();
         assert!(cache.lookup(&request).unwrap().is_none(), "it is not ready");
         thread::scope(|scope| {
@@ -129,10 +129,8 @@ fn a_list_that_is_loading_is_waited_for_and_read_once() {
                 let (written, request) = (&written, &request);
                 scope.spawn(move || written.check(request, &query.wait(0).unwrap()));
             }
-            let fetched = scope.spawn(|| written.check(&request, &prefetcher.fetch(&request).unwrap()));
             yield_until(|| cache.stats().waits >= 4);
             disk.open_gate();
-            fetched.join().unwrap();
         });
         let stats = cache.stats();
         // One miss that loads it, one lookup too early.
@@ -164,13 +162,12 @@ fn waiting_threads_get_an_error_at_shutdown() {
     with_watchdog(|| {
         let (disk, written, cache, prefetcher) = gated_cache(40, 8);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
+        let stream = fetch(&prefetcher, &written.request(9, 1, 30)).unwrap();
         let queries: Vec<_> = requests.iter().map(|request| prefetcher.push(vec![request.clone()])).collect();
-        let long = written.request(9, 1, 30);
         disk.wait_for_read();
         thread::scope(|scope| {
             let mut waiting: Vec<_> =
                 queries.iter().map(|query| scope.spawn(|| assert!(query.wait(0).is_err()))).collect();
-            let stream = prefetcher.fetch(&long).unwrap();
             waiting.push(scope.spawn(move || {
                 let mut scratch = Vec::new();
                 assert!(stream.reader(0).get(0..10, &mut scratch).is_err());
@@ -187,7 +184,7 @@ fn waiting_threads_get_an_error_at_shutdown() {
         assert_idle(&cache);
         // The cache outlives its workers, and accepts new ones.
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
-        written.check(&requests[4], &prefetcher.fetch(&requests[4]).unwrap());
+        written.check(&requests[4], &fetch(&prefetcher, &requests[4]).unwrap());
         drop(prefetcher);
         let list = cache.lookup(&requests[4]).unwrap().map(tierdex_thesis::FetchedList::Pinned);
         written.check(&requests[4], &list.unwrap());
@@ -242,14 +239,14 @@ fn waiting_threads_get_an_error_when_a_worker_panics() {
         for query in &queries {
             assert_eq!(query.wait(0).err().unwrap().to_string(), why);
         }
-        let fetched = prefetcher.fetch(&written.request(1, 5, 3));
+        let fetched = fetch(&prefetcher, &written.request(1, 5, 3));
         assert_eq!(fetched.err().unwrap().to_string(), why);
         let another = start().err().unwrap();
         assert_eq!(another.to_string(), "cannot start prefetcher: the cache has one");
         drop((queries, prefetcher));
         assert_idle(&cache);
         disk.repair();
-        written.check(&request, &start().unwrap().fetch(&request).unwrap());
+        written.check(&request, &fetch(&start().unwrap(), &request).unwrap());
     });
 }
 
@@ -263,7 +260,7 @@ fn a_read_that_panics_fails_only_its_list() {
             let prefetcher = start_worker(&cache, &disk, kind, depth);
             let (request, other) = (written.request(0, 1, 3), written.request(1, 5, 3));
             let long = written.request(2, 1, 20);
-            let stream = prefetcher.fetch(&long).unwrap();
+            let stream = fetch(&prefetcher, &long).unwrap();
             disk.panic_on_read();
             let queries = [(); 3].map(|()| prefetcher.push(vec![request.clone(), other.clone()]));
             for query in queries {
@@ -276,7 +273,7 @@ fn a_read_that_panics_fails_only_its_list() {
             assert!(stream.reader(0).get(0..10, &mut Vec::new()).is_err());
             drop(stream);
             disk.repair();
-            written.check(&request, &prefetcher.fetch(&request).unwrap());
+            written.check(&request, &fetch(&prefetcher, &request).unwrap());
             drop(prefetcher);
             assert_idle(&cache);
         }
@@ -310,19 +307,15 @@ fn a_request_whose_parts_differ_from_the_cached_ones_is_rejected() {
             let why = format!("a is damaged at byte {from}: another list of the same key has other parts");
             let assert_rejected =
                 |list: tierdex_io::Result<_>| assert_eq!(list.err().unwrap().to_string(), why);
-            let pending = prefetcher.start_fetch(other.clone());
-            assert!(pending.is_ready());
-            assert_rejected(pending.wait());
             let queued = prefetcher.push(vec![request.clone(), other.clone()]);
-            assert!(queued.is_ready(1));
             assert_rejected(queued.wait(1));
             drop(queued);
             disk.open_gate();
             written.check(&request, &query.wait(0).unwrap());
-            assert_rejected(prefetcher.fetch(other));
+            assert_rejected(fetch(&prefetcher, other));
             assert_eq!(cache.lookup(other).err().unwrap().to_string(), why);
             prefetcher.fetch_detached(other.clone());
-            assert_eq!(cache.stats().failures, 5 * number);
+            assert_eq!(cache.stats().failures, 4 * number);
         }
         drop((query, prefetcher));
         assert_idle(&cache);
@@ -334,7 +327,7 @@ fn cached_lists_are_returned_without_waiting() {
     with_watchdog(|| {
         let (disk, written, cache, prefetcher) = open_cache(40, 32);
         let requests: Vec<ListRequest> = (0..5).map(|list| written.request(list, 1 + list * 3, 3)).collect();
-        requests.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
+        requests.iter().for_each(|request| drop(fetch(&prefetcher, request).unwrap()));
         let cold = cache.stats();
         assert_eq!((cold.hits, cold.misses), (0, 5));
         disk.close_gate();
@@ -385,12 +378,12 @@ fn a_read_covers_up_to_a_mebibyte_of_a_part() {
         let request = ListRequest::new(ListKey(1, 2), parts).unwrap();
         // Parts in the pages of the cells: | 1 2 2 2 | 2 2 3 3 | 3 3     |
         assert_eq!(request.cells(16 << 10), 3);
-        written.check(&request, &prefetcher.fetch(&request).unwrap());
+        written.check(&request, &fetch(&prefetcher, &request).unwrap());
         let stats = cache.stats();
         assert_eq!((stats.reads, stats.bytes_read), (3, (1 + 5 + 4) * 4096));
         assert_eq!((stats.cells_used(), stats.bounce_cells, stats.cells), (3, 8, 248));
         let request = written.request(3, 1, 513);
-        written.check(&request, &prefetcher.fetch(&request).unwrap());
+        written.check(&request, &fetch(&prefetcher, &request).unwrap());
         assert_eq!(cache.stats().reads, 3 + 3);
     });
 }

@@ -1,19 +1,24 @@
 //! Reads that fail, and bytes that differ from those written.
 
+use std::sync::Arc;
+
 use tierdex_io::{ErrorKind, FaultDisk, FaultPlan, MemDisk, ReadKind, Repeat, Result};
-use tierdex_thesis::{ListRequest, Lookahead, Prefetcher};
+use tierdex_thesis::{ListKey, ListRequest, Lookahead, Prefetcher, RequestedRange};
 
 use super::fixture::{
-    TestFile, assert_idle, fail_read, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
+    TestFile, assert_idle, fail_read, fetch, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
     with_watchdog, write_test_file,
 };
 
 const SHORT_LISTS: u64 = 6;
 
-/// Lists of three pages, and one that is streamed.
+/// Lists of three pages, one that is streamed, and one of three parts, which are read concurrently.
 fn list_requests(written: &TestFile) -> Vec<ListRequest> {
     let lists = (0..SHORT_LISTS).map(|list| written.request(list, 1 + list * 3, 3));
-    lists.chain([written.request(SHORT_LISTS, 1, 9)]).collect()
+    let part = |from: u64| RequestedRange::new(Arc::clone(&written.file), from..from + 5000).unwrap();
+    let parts = [4200, 9000, 40_000].map(part);
+    let of_parts = ListRequest::new(ListKey(SHORT_LISTS + 1, 0), parts.into()).unwrap();
+    lists.chain([written.request(SHORT_LISTS, 1, 9), of_parts]).collect()
 }
 
 /// Requests all lists, two per query, and returns the result of reading each.
@@ -25,10 +30,12 @@ fn read_lists(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListReque
         for (number, request) in requests.iter().enumerate() {
             let read = query.wait(number).and_then(|list| {
                 // A stream fails when it is read.
-                let (expected, mut scratch) = (written.bytes(&request.parts()[0]), Vec::new());
-                let mut reader = list.reader(0);
-                assert!(reader.get(0..expected.len() as u64, &mut scratch)? == expected);
-                Ok(())
+                request.parts().iter().enumerate().try_for_each(|(part, range)| {
+                    let (expected, mut bytes) = (written.bytes(range), Vec::new());
+                    list.reader(part).read(0..expected.len() as u64, &mut bytes)?;
+                    assert!(bytes == expected);
+                    Ok(())
+                })
             });
             results.push(read);
         }
@@ -102,16 +109,16 @@ fn a_corrupt_page_is_never_returned() {
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
             // Lists that were read before the damage are evicted by others.
             let others: Vec<ListRequest> = (0..3).map(|list| written.request(100 + list, 19, 2)).collect();
-            others.iter().for_each(|request| drop(prefetcher.fetch(request).unwrap()));
+            others.iter().for_each(|request| drop(fetch(&prefetcher, request).unwrap()));
             let damaged = &requests[(page - 1) / 3];
-            let error = prefetcher.fetch(damaged).err().expect("a damaged page");
+            let error = fetch(&prefetcher, damaged).err().expect("a damaged page");
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
-            let stream = prefetcher.fetch(&requests[SHORT_LISTS as usize]).unwrap();
+            let stream = fetch(&prefetcher, &requests[SHORT_LISTS as usize]).unwrap();
             let mut scratch = Vec::new();
             let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
             assert_eq!(read, page > 9, "{page}");
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
-            written.check(damaged, &prefetcher.fetch(damaged).unwrap());
+            written.check(damaged, &fetch(&prefetcher, damaged).unwrap());
         }
         drop(prefetcher);
         assert_idle(&cache);

@@ -72,6 +72,11 @@ pub fn start_worker(cache: &Arc<ListCache>, disk: &dyn Disk, kind: ReadKind, dep
     Prefetcher::start(cache, vec![new_read_queue(disk, kind, depth)], Lookahead::Adaptive).unwrap()
 }
 
+/// Fetches a list by a query of its own. Must not be called by a thread that holds an earlier query.
+pub fn fetch(prefetcher: &Prefetcher, request: &ListRequest) -> Result<FetchedList> {
+    prefetcher.push(vec![request.clone()]).wait(0)
+}
+
 /// Waits until a condition holds, which other threads change.
 pub fn yield_until(condition: impl Fn() -> bool) {
     while !condition() {

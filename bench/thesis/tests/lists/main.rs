@@ -8,5 +8,4 @@ mod files;
 mod fixture;
 mod page_prefetcher;
 mod parts;
-mod pending;
 mod random_queries;

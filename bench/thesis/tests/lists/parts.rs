@@ -7,7 +7,7 @@ use tierdex_io::{HEADER_LEN, MemDisk, PAGE, ReadKind};
 use tierdex_thesis::{ListKey, ListRequest, Lookahead, PARTS_MAX, RequestedRange};
 
 use super::fixture::{
-    GatedDisk, TestFile, assert_idle, cache_of, start_prefetcher, start_worker, tested_read_kinds,
+    GatedDisk, TestFile, assert_idle, cache_of, fetch, start_prefetcher, start_worker, tested_read_kinds,
     with_watchdog, write_test_file,
 };
 
@@ -98,6 +98,6 @@ fn a_part_after_the_last_is_a_panic() {
     let cache = cache_of(4, 32 << 10);
     let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
     let parts = vec![requested_range(&written, 100, 5), requested_range(&written, 200, 5)];
-    let list = prefetcher.fetch(&ListRequest::new(ListKey(1, 1), parts).unwrap()).unwrap();
+    let list = fetch(&prefetcher, &ListRequest::new(ListKey(1, 1), parts).unwrap()).unwrap();
     list.reader(2);
 }

@@ -5,12 +5,16 @@ use std::{collections::VecDeque, sync::Arc, sync::Mutex, thread};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tierdex_io::{
-    Cells, Disk, HEADER_LEN, MemDisk, PosixDisk, ReadKind, ReadOptions, ReadQueue, Region, RegionKind,
+    Cells, Disk, FaultDisk, FaultPlan, HEADER_LEN, MemDisk, PosixDisk, ReadKind, ReadOptions, ReadQueue,
+    Region, RegionKind, Repeat,
 };
-use tierdex_thesis::{ListCache, ListKey, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange};
+use tierdex_thesis::{
+    FetchedList, ListCache, ListKey, ListRequest, Lookahead, Prefetcher, QueuedQuery, RequestedRange,
+};
 
 use super::fixture::{
-    TestFile, assert_idle, new_cache, new_read_queue, tested_read_kinds, with_watchdog, write_test_file,
+    TestFile, assert_idle, fail_read, fetch, new_cache, new_read_queue, tested_read_kinds, with_watchdog,
+    write_test_file,
 };
 
 const FILE_PAGES: usize = 12;
@@ -116,41 +120,67 @@ proptest! {
     fn random_requests_and_pins_make_progress(
         setting in random_settings(),
         lists in random_lists(),
-        steps in prop::collection::vec((0..6_u8, any::<prop::sample::Index>()), 1..40),
+        fails_at in prop::option::of(1..40_u64),
+        steps in prop::collection::vec((0..8_u8, any::<prop::sample::Index>()), 1..50),
     ) {
         with_watchdog(|| {
-            let disk = MemDisk::new();
+            let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write_test_file(&disk, "a", FILE_PAGES);
             let cache = new_cache(setting.cells);
             let prefetcher = start_prefetcher(&cache, &disk, &setting);
             let all = list_requests(&written, &lists);
+            if let Some(at) = fails_at {
+                fail_read(&disk, at, Repeat::Once);
+            }
+            // With a fault, all lists that it does not hit can be read.
+            let check = |request: &ListRequest, list: &FetchedList| {
+                if fails_at.is_none() {
+                    written.check(request, list);
+                }
+            };
+            let fetch_list = |request: &ListRequest| {
+                let list = fetch(&prefetcher, request);
+                assert!(list.is_ok() || fails_at.is_some());
+                list.ok()
+            };
             thread::scope(|scope| {
                 for thread in 0..setting.threads {
-                    let (steps, all, prefetcher, cache, written) = (&steps, &all, &prefetcher, &cache, &written);
+                    let (steps, all, prefetcher, cache) = (&steps, &all, &prefetcher, &cache);
+                    let (check, fetch_list) = (&check, &fetch_list);
                     scope.spawn(move || {
-                        // Lists that stay pinned while others are fetched, and queries that no thread waits
-                        // for.
-                        let (mut held, mut left) = (Vec::new(), Vec::new());
+                        // Lists that stay pinned while others are fetched, and queries that a thread waits
+                        // for later, or not at all.
+                        let (mut held, mut queries) = (Vec::new(), VecDeque::new());
                         for (verb, pick) in steps.iter().skip(thread * 3) {
                             let request = pick.get(all);
                             match verb {
                                 0 => held.clear(),
-                                1 => left.push(prefetcher.push(vec![request.clone()])),
-                                2 => left.clear(),
-                                3 => prefetcher.fetch_detached(request.clone()),
-                                4 => {
-                                    let list = cache.lookup(request).unwrap().map(tierdex_thesis::FetchedList::Pinned);
+                                1 | 2 => queries.push_back(prefetcher.push(vec![request.clone(), all[0].clone()])),
+                                3 => queries.clear(),
+                                4 => prefetcher.fetch_detached(request.clone()),
+                                5 => {
+                                    let list = cache.lookup(request).unwrap().map(FetchedList::Pinned);
                                     held.extend(list.map(|list| (request, list)));
                                 }
-                                _ => held.push((request, prefetcher.fetch(request).unwrap())),
+                                6 => {
+                                    let oldest = queries.pop_front();
+                                    let list = oldest.and_then(|query: QueuedQuery| query.wait(1).ok());
+                                    held.extend(list.map(|list| (&all[0], list)));
+                                }
+                                // A thread holds no earlier query while it waits.
+                                _ => {
+                                    queries.clear();
+                                    held.extend(fetch_list(request).map(|list| (request, list)));
+                                }
                             }
-                            for (request, list) in &held {
-                                written.check(request, list);
-                            }
+                            held.iter().for_each(|(request, list)| check(request, list));
                         }
                     });
                 }
             });
+            // A query behind all cancelled ones is served.
+            disk.arm(FaultPlan::none());
+            fetch_list(&all[0]).iter().for_each(|list| check(&all[0], list));
             drop(prefetcher);
             assert_idle(&cache);
         });

@@ -8,17 +8,11 @@
 //! 2. If the list is longer than the cache, it will be streamed.
 //! 3. If each worker has a task already, the list waits. So entries are evicted no sooner than needed.
 //! 4. If free and evictable cells together are too few: the oldest query waits until no entry is loading,
-//!    and then streams the list; every other query waits until a query ends. For queries behind the oldest,
-//!    cells are also reserved for unqueued requests, as those lists are needed sooner: half of the cache
-//!    when an unqueued request arrives, and less with each query that ends.
+//!    and then streams the list; every other query waits until a query ends.
 //! 5. Entries are evicted until enough cells are free, at the pace of the lookahead; the oldest query is
 //!    not paced.
 //! 6. Cells are allocated for an entry. It is pinned for the query and for the worker that will fill it,
 //!    and becomes a task.
-//!
-//! An unqueued request waits for no cells: if too few are available at once, the list is streamed. Such
-//! requests do not delay the lists of the queue: step 3 counts only the tasks of queued lists, and while
-//! the oldest query waits in step 4, unqueued requests get no cells.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -34,19 +28,10 @@ use crate::{cache::bounce_buffer::BounceBuffer, cache::cell_links::CellLinks, ca
 /// Detached requests in the queue, at most.
 const DETACHED_QUERIES_MAX: usize = 1024;
 
-/// An unqueued request reserves one part in `RESERVE_DIVISOR` of all cells, which queries behind the oldest
-/// leave free.
-const RESERVE_DIVISOR: u32 = 2;
-
-/// Each query that ends reduces the reserve by one part in `RESERVE_DECAY`.
-const RESERVE_DECAY: u32 = 64;
-
 /// An entry to be filled by a worker.
 pub(crate) struct FetchTask {
     pub(crate) entry: u32,
     pub(crate) request: ListRequest,
-    /// Whether the list comes from the queue, not from a query that fetches a list and waits for it.
-    queued: bool,
 }
 
 /// The metadata of a cache.
@@ -61,16 +46,10 @@ pub(crate) struct ListCacheState {
     evictable: u32,
     /// Entries that are loading.
     loading: u32,
-    /// Cells that queries behind the oldest leave free for unqueued requests.
-    reserve: u32,
-    /// The oldest query waits until no entry is loading; unqueued requests must not prolong that.
-    oldest_waits: bool,
     pub(crate) queue: PrefetchQueue,
     pub(crate) pace: PrefetchPace,
     pub(crate) lookahead_log: LookaheadLog,
     tasks: VecDeque<FetchTask>,
-    /// How many of the tasks are for queued lists.
-    queued: usize,
     pub(crate) bounce: BounceBuffer,
     /// There is a prefetcher. Its workers may have stopped before it.
     pub(crate) has_prefetcher: bool,
@@ -95,17 +74,6 @@ enum Availability {
     Never,
 }
 
-/// The origin of a request, which decides how long it may wait for cells.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Requester {
-    /// A query behind the oldest: waits for older queries.
-    Ahead,
-    /// The oldest query: waits for loading entries only.
-    Oldest,
-    /// A caller outside the queue: does not wait.
-    Unqueued,
-}
-
 impl ListCacheState {
     pub(crate) fn new(links: Arc<CellLinks>, free: FreeCells, cell_bytes: usize) -> ListCacheState {
         let cells = free.count();
@@ -118,13 +86,10 @@ impl ListCacheState {
             cell_bytes,
             evictable: 0,
             loading: 0,
-            reserve: 0,
-            oldest_waits: false,
             queue: PrefetchQueue::default(),
             pace: PrefetchPace::new(Lookahead::Adaptive, cells),
             lookahead_log: LookaheadLog::default(),
             tasks: VecDeque::new(),
-            queued: 0,
             bounce: BounceBuffer::default(),
             has_prefetcher: false,
             workers: 0,
@@ -230,9 +195,6 @@ impl ListCacheState {
     pub(crate) fn end_query(&mut self, query: u64, admissions: &Admissions) {
         let queries = self.queue.lookahead();
         let paced_cells = self.queue.end_query(query);
-        self.oldest_waits = false;
-        // Decays until the next unqueued request.
-        self.reserve -= self.reserve.div_ceil(RESERVE_DECAY);
         self.pace.subtract_cells(paced_cells);
         for admission in admissions.iter() {
             if let Admission::Cached(entry) = admission {
@@ -250,9 +212,7 @@ impl ListCacheState {
 
     /// The next entry to be filled.
     pub(crate) fn take_task(&mut self) -> Option<FetchTask> {
-        let task = self.tasks.pop_front()?;
-        self.queued -= usize::from(task.queued);
-        Some(task)
+        self.tasks.pop_front()
     }
 
     /// Fails all tasks, after the workers have stopped.
@@ -269,16 +229,6 @@ impl ListCacheState {
         stopped_error(self.panic.as_deref())
     }
 
-    /// Admits an unqueued request at once. The entry, if any, is pinned.
-    pub(crate) fn admit_unqueued(&mut self, request: &ListRequest) -> Admission {
-        let admission = self.admit(request, Requester::Unqueued, true).unwrap_or(Admission::Streamed);
-        if admission == Admission::Streamed {
-            self.stats.streamed += 1;
-        }
-        self.reserve = self.cells / RESERVE_DIVISOR;
-        admission
-    }
-
     /// Admits as many lists of the queue as possible.
     pub(crate) fn admit_lists(&mut self) {
         while !self.stopping && self.admit_next_list() {}
@@ -292,10 +242,8 @@ impl ListCacheState {
         if self.pace.exceeds_lookahead(queries_before) {
             return false;
         }
-        let requester = if queries_before == 0 { Requester::Oldest } else { Requester::Ahead };
         // A detached request has been counted by a lookup before.
-        let Some(admission) = self.admit(&request, requester, !detached) else { return false };
-        self.oldest_waits &= queries_before > 0;
+        let Some(admission) = self.admit(&request, queries_before == 0, !detached) else { return false };
         let mut paced_cells = 0;
         match admission {
             Admission::Cached(entry) if detached => self.unpin(entry),
@@ -311,8 +259,9 @@ impl ListCacheState {
         true
     }
 
-    /// Admits a list; `None` if it has to wait. Counts a hit or a miss if `counts`.
-    fn admit(&mut self, request: &ListRequest, requester: Requester, counts: bool) -> Option<Admission> {
+    /// Admits a list of the oldest query or of another; `None` if it has to wait. Counts a hit or a miss if
+    /// `counts`.
+    fn admit(&mut self, request: &ListRequest, is_oldest: bool, counts: bool) -> Option<Admission> {
         if let Some(entry) = self.entries.find_entry(request.key()) {
             if self.has_other_parts(entry, request) {
                 return Some(Admission::Rejected);
@@ -322,10 +271,10 @@ impl ListCacheState {
             return Some(Admission::Cached(entry));
         }
         let needed = u32::try_from(request.cells(self.cell_bytes)).unwrap_or(u32::MAX);
-        if needed <= self.cells && requester != Requester::Unqueued && self.queued >= self.workers {
+        if needed <= self.cells && self.tasks.len() >= self.workers {
             return None;
         }
-        let available = self.make_available(needed, requester);
+        let available = self.make_available(needed, is_oldest);
         if available == Availability::Later {
             return None;
         }
@@ -340,25 +289,18 @@ impl ListCacheState {
         self.loading += 1;
         self.pin(entry);
         self.pin(entry);
-        let queued = requester != Requester::Unqueued;
-        self.queued += usize::from(queued);
-        self.tasks.push_back(FetchTask { entry, request: request.clone(), queued });
+        self.tasks.push_back(FetchTask { entry, request: request.clone() });
         Some(Admission::Cached(entry))
     }
 
     /// Evicts entries until `needed` cells are free, if that is possible.
-    fn make_available(&mut self, needed: u32, requester: Requester) -> Availability {
+    fn make_available(&mut self, needed: u32, is_oldest: bool) -> Availability {
         if needed > self.cells {
             return Availability::Never;
         }
-        let reserve = if requester == Requester::Ahead { self.reserve.min(self.cells - needed) } else { 0 };
-        if self.free.count() + self.evictable < needed.saturating_add(reserve) {
-            let waits = requester == Requester::Ahead || (requester == Requester::Oldest && self.loading > 0);
-            self.oldest_waits |= waits && requester == Requester::Oldest;
+        if self.free.count() + self.evictable < needed {
+            let waits = !is_oldest || self.loading > 0;
             return if waits { Availability::Later } else { Availability::Never };
-        }
-        if requester == Requester::Unqueued && self.oldest_waits {
-            return Availability::Never;
         }
         while self.free.count() < needed {
             let entries = &self.entries;
@@ -368,7 +310,7 @@ impl ListCacheState {
                 return Availability::Never;
             };
             let candidate = self.entries.entry(victim).count;
-            if requester == Requester::Ahead && self.pace.must_wait(self.free.count(), candidate) {
+            if !is_oldest && self.pace.must_wait(self.free.count(), candidate) {
                 return Availability::Later;
             }
             self.evict_entry(victim);
