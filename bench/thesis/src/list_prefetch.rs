@@ -108,7 +108,7 @@ impl ListPrefetch {
                 requests.iter().map(look_up).collect()
             }
             (_, PrefetchState::Ahead(query)) => {
-                (0..query.lists()).map(|list| Ok(Some(query.wait(list)?))).collect()
+                (0..requests.len()).map(|list| Ok(Some(query.wait(list)?))).collect()
             }
             _ => Ok(Vec::new()),
         }

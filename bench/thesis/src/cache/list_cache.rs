@@ -21,7 +21,7 @@ use tierdex_io::{Cells, Error, ErrorKind, Result};
 
 use crate::cache::bounce_buffer::{StreamChunk, bounce_cell_count};
 use crate::cache::{cell_links::CellLinks, entry_table::EntryTable, error::stopped_error};
-use crate::cache::{queue::ENTRIES_MAX, state::ListCacheState};
+use crate::cache::{cell_links::NO_CELL, state::ListCacheState};
 use crate::{cache::lookahead::LookaheadSample, cache::stats::ListCacheStats};
 
 /// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
@@ -53,10 +53,10 @@ impl ListCache {
     /// through which lists are streamed that do not fit.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or more than 2^32 - 4.
+    /// [`ErrorKind::Denied`] when there are fewer than 2 cells, or 2^32 - 1 or more for lists.
     pub fn new(cells: Arc<Cells>) -> Result<Arc<ListCache>> {
         let list_cells = cells.len() - bounce_cell_count(cells.len(), cells.cell_bytes()).min(cells.len());
-        let count = u32::try_from(list_cells).ok().filter(|count| (1..ENTRIES_MAX).contains(count));
+        let count = u32::try_from(list_cells).ok().filter(|count| (1..NO_CELL).contains(count));
         let Some(count) = count else {
             let why = format!("it has {} segments, and needs 2 or more", cells.len());
             let name = format!("cache {}", cells.region().kind());
@@ -64,8 +64,7 @@ impl ListCache {
         };
         let (links, free) = CellLinks::new(count);
         let links = Arc::new(links);
-        let state = ListCacheState::new(Arc::clone(&links), free, cells.cell_bytes());
-        let state = Mutex::new(state);
+        let state = Mutex::new(ListCacheState::new(Arc::clone(&links), free, cells.cell_bytes()));
         let (stopped, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
         Ok(Arc::new(ListCache { cells, links, list_cells, state, stopped, work, done }))
     }

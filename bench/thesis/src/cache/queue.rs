@@ -3,7 +3,7 @@
 //! A query consists of several lists. Queries, and the lists of each, are *admitted* in order: a list is
 //! assigned a cache entry, or will be streamed. The queue records admissions; `state` decides them.
 
-use std::{collections::VecDeque, sync::Arc, sync::atomic::AtomicU32, sync::atomic::Ordering};
+use std::collections::VecDeque;
 
 use super::request::ListRequest;
 
@@ -18,29 +18,12 @@ pub(crate) enum Admission {
     Rejected,
 }
 
-/// The admissions of the lists of one query. Written under the lock, read by the query without it.
-#[derive(Clone)]
-pub(crate) struct Admissions(Arc<[AtomicU32]>);
-
-/// Instead of an entry number: the list is not admitted yet.
-const WAITING_ADMISSION: u32 = u32::MAX;
-
-/// Instead of an entry number: the list is streamed.
-const STREAMED_ADMISSION: u32 = u32::MAX - 1;
-
-/// Instead of an entry number: the request is rejected.
-const REJECTED_ADMISSION: u32 = u32::MAX - 2;
-
-/// Number of entries, at most: larger numbers have the meanings above.
-pub(crate) const ENTRIES_MAX: u32 = REJECTED_ADMISSION;
-
 /// A query in the queue.
 struct QueueEntry {
     number: u64,
     requests: Vec<ListRequest>,
-    admissions: Admissions,
-    /// How many of the lists are admitted, the first ones.
-    admitted: usize,
+    /// The admissions of the first lists, as many as are admitted.
+    admissions: Vec<Admission>,
     /// Cells that were added to the rolling sum for it.
     paced_cells: u64,
     /// No thread waits for it: it ends when all its lists are admitted.
@@ -80,23 +63,15 @@ pub(crate) struct PrefetchQueue {
 const ENDED_QUERIES_MAX: usize = 64;
 
 impl PrefetchQueue {
-    /// Appends a query. Returns its number, and its admissions to come.
-    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> (u64, Admissions) {
-        let admissions = Admissions(requests.iter().map(|_| AtomicU32::new(WAITING_ADMISSION)).collect());
-        let (number, shared) = (self.next, admissions.clone());
-        self.entries.push_back(QueueEntry {
-            number,
-            requests,
-            admissions,
-            admitted: 0,
-            paced_cells: 0,
-            detached,
-            ended: false,
-        });
+    /// Appends a query. Returns its number.
+    pub(crate) fn push(&mut self, requests: Vec<ListRequest>, detached: bool) -> u64 {
+        let (number, admissions) = (self.next, Vec::with_capacity(requests.len()));
+        let entry = QueueEntry { number, requests, admissions, paced_cells: 0, detached, ended: false };
+        self.entries.push_back(entry);
         self.next += 1;
         self.open += 1;
         self.detached += usize::from(detached);
-        (number, shared)
+        number
     }
 
     /// The next list to be admitted.
@@ -104,7 +79,7 @@ impl PrefetchQueue {
         loop {
             let at = self.index_of(self.turn);
             let entry = self.entries.get(at)?;
-            if let Some(request) = entry.requests.get(entry.admitted) {
+            if let Some(request) = entry.requests.get(entry.admissions.len()) {
                 return Some(NextList {
                     request: request.clone(),
                     detached: entry.detached,
@@ -119,10 +94,9 @@ impl PrefetchQueue {
     pub(crate) fn admit_next(&mut self, admission: Admission, paced_cells: u64) {
         let at = self.index_of(self.turn);
         let entry = &mut self.entries[at];
-        entry.admissions.set(entry.admitted, admission);
-        entry.admitted += 1;
+        entry.admissions.push(admission);
         entry.paced_cells += paced_cells;
-        if entry.admitted == entry.requests.len() {
+        if entry.admissions.len() == entry.requests.len() {
             let (ends, number) = (entry.detached, entry.number);
             self.move_past(at);
             if ends {
@@ -141,18 +115,18 @@ impl PrefetchQueue {
     /// The request for a list, and its admission, if there is one.
     pub(crate) fn list(&self, number: u64, list: usize) -> (&ListRequest, Option<Admission>) {
         let entry = &self.entries[self.index_of(number)];
-        (&entry.requests[list], entry.admissions.get(list))
+        (&entry.requests[list], entry.admissions.get(list).copied())
     }
 
-    /// Ends a query, whether or not all its lists are admitted. Returns what was added to the rolling sum
-    /// for it.
-    pub(crate) fn end_query(&mut self, number: u64) -> u64 {
+    /// Ends a query, whether or not all its lists are admitted. Returns the admissions, and what was added to
+    /// the rolling sum for it.
+    pub(crate) fn end_query(&mut self, number: u64) -> (Vec<Admission>, u64) {
         let at = self.index_of(number);
         let entry = &mut self.entries[at];
         debug_assert!(entry.number == number && !entry.ended);
         entry.ended = true;
-        (entry.requests, entry.admitted) = (Vec::new(), 0);
-        let paced_cells = entry.paced_cells;
+        entry.requests = Vec::new();
+        let (admissions, paced_cells) = (std::mem::take(&mut entry.admissions), entry.paced_cells);
         self.ended += 1;
         self.open -= 1;
         self.detached -= usize::from(entry.detached);
@@ -164,7 +138,7 @@ impl PrefetchQueue {
         if self.entries.len() > 2 * self.open + ENDED_QUERIES_MAX {
             self.entries.retain(|entry| !entry.ended);
         }
-        paced_cells
+        (admissions, paced_cells)
     }
 
     /// Ends all detached queries.
@@ -204,36 +178,5 @@ impl PrefetchQueue {
     /// Number of queries behind the oldest whose lists are all admitted and that have not ended.
     pub(crate) fn lookahead(&self) -> u64 {
         self.admitted.saturating_sub(1)
-    }
-}
-
-impl Admissions {
-    /// Number of lists of the query.
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The admission of a list; `None` until it is admitted.
-    pub(crate) fn get(&self, list: usize) -> Option<Admission> {
-        match self.0[list].load(Ordering::Acquire) {
-            WAITING_ADMISSION => None,
-            STREAMED_ADMISSION => Some(Admission::Streamed),
-            REJECTED_ADMISSION => Some(Admission::Rejected),
-            entry => Some(Admission::Cached(entry)),
-        }
-    }
-
-    /// The admissions so far.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Admission> {
-        (0..self.len()).filter_map(|list| self.get(list))
-    }
-
-    fn set(&self, list: usize, admission: Admission) {
-        let number = match admission {
-            Admission::Cached(entry) => entry,
-            Admission::Streamed => STREAMED_ADMISSION,
-            Admission::Rejected => REJECTED_ADMISSION,
-        };
-        self.0[list].store(number, Ordering::Release);
     }
 }

@@ -19,10 +19,10 @@ use std::{ops::Range, panic::AssertUnwindSafe, panic::catch_unwind, sync::Arc, t
 
 use tierdex_io::{CellMut, Completion, Error, ErrorKind, ReadQueue, ReadTarget, Result, panic_message};
 
+use crate::cache::lookahead::Lookahead;
 use crate::cache::request::{ListRequest, RequestedRange};
 use crate::cache::state::{FetchTask, ListCacheState};
 use crate::cache::{bounce_buffer::StreamChunk, list::FetchedList, list_cache::ListCache};
-use crate::{cache::lookahead::Lookahead, cache::queue::Admissions};
 
 /// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
 /// that are partly read; threads that wait for these get an error.
@@ -39,7 +39,6 @@ pub struct Prefetcher {
 pub struct QueuedQuery {
     cache: Arc<ListCache>,
     number: u64,
-    admissions: Admissions,
 }
 
 /// Bytes of a read, at most: larger reads are no faster.
@@ -133,9 +132,9 @@ impl Prefetcher {
     /// until it is dropped.
     pub fn push(&self, requests: Vec<ListRequest>) -> QueuedQuery {
         let mut state = self.cache.lock();
-        let (number, admissions) = state.queue.push(requests, false);
+        let number = state.queue.push(requests, false);
         self.cache.unlock_and_notify(state);
-        QueuedQuery { cache: Arc::clone(&self.cache), number, admissions }
+        QueuedQuery { cache: Arc::clone(&self.cache), number }
     }
 
     /// Fetches a list after those of all queries in the queue (mode `hybrid`). No thread waits for it, and
@@ -174,11 +173,6 @@ impl Drop for Prefetcher {
 }
 
 impl QueuedQuery {
-    /// Number of lists.
-    pub fn lists(&self) -> usize {
-        self.admissions.len()
-    }
-
     /// Waits until list `list` can be read.
     ///
     /// # Errors
@@ -187,19 +181,14 @@ impl QueuedQuery {
     /// # Panics
     /// When there is no such list.
     pub fn wait(&self, list: usize) -> Result<FetchedList> {
-        self.assert_list_exists(list);
         self.cache.wait(self.number, list)
-    }
-
-    fn assert_list_exists(&self, list: usize) {
-        assert!(list < self.lists(), "list {list} of a query of {}", self.lists());
     }
 }
 
 impl Drop for QueuedQuery {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
-        state.end_query(self.number, &self.admissions);
+        state.end_query(self.number);
         self.cache.unlock_and_notify(state);
     }
 }

@@ -21,7 +21,7 @@ use tierdex_io::Error;
 
 use crate::cache::entry_table::{EntryState, EntryTable};
 use crate::cache::lookahead::{Lookahead, LookaheadLog, LookaheadSample, PrefetchPace};
-use crate::cache::queue::{Admission, Admissions, NextList, PrefetchQueue};
+use crate::cache::queue::{Admission, NextList, PrefetchQueue};
 use crate::cache::{error::stopped_error, request::ListRequest, stats::ListCacheStats};
 use crate::{cache::bounce_buffer::BounceBuffer, cache::cell_links::CellLinks, cache::cell_links::FreeCells};
 
@@ -192,11 +192,11 @@ impl ListCacheState {
     }
 
     /// Ends a query, and removes the pins of its entries.
-    pub(crate) fn end_query(&mut self, query: u64, admissions: &Admissions) {
+    pub(crate) fn end_query(&mut self, query: u64) {
         let queries = self.queue.lookahead();
-        let paced_cells = self.queue.end_query(query);
+        let (admissions, paced_cells) = self.queue.end_query(query);
         self.pace.subtract_cells(paced_cells);
-        for admission in admissions.iter() {
+        for admission in admissions {
             if let Admission::Cached(entry) = admission {
                 self.unpin(entry);
             }

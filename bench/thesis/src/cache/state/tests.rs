@@ -9,7 +9,6 @@ use tierdex_io::{Identity, MemDisk, PAGE, SealedFile, SealedWriter};
 struct Harness {
     state: ListCacheState,
     file: Arc<SealedFile>,
-    admissions: Vec<Admissions>,
 }
 
 impl Harness {
@@ -24,7 +23,7 @@ impl Harness {
         let mut state = ListCacheState::new(Arc::new(links), free, PAGE as usize);
         state.workers = 1;
         state.pace.lookahead = lookahead;
-        Harness { state, file, admissions: Vec::new() }
+        Harness { state, file }
     }
 
     fn request(&self, list: u64, cells: u64) -> ListRequest {
@@ -35,14 +34,11 @@ impl Harness {
     /// Pushes a query of lists, each given by its number and its size in cells.
     fn push(&mut self, lists: &[(u64, u64)]) -> u64 {
         let requests = lists.iter().map(|(list, cells)| self.request(*list, *cells)).collect();
-        let (number, admissions) = self.state.queue.push(requests, false);
-        assert_eq!(number, self.admissions.len() as u64);
-        self.admissions.push(admissions);
-        number
+        self.state.queue.push(requests, false)
     }
 
     fn end_query(&mut self, query: u64) {
-        self.state.end_query(query, &self.admissions[query as usize]);
+        self.state.end_query(query);
     }
 
     /// Fills entries until there is no task.
@@ -164,7 +160,7 @@ fn ended_queries_do_not_count_as_lookahead() {
     assert_eq!(admitted(&harness), 2);
     // Several threads evaluate, and the oldest query is slow.
     for next in 3..12 {
-        harness.state.end_query(queries[next - 2], &harness.admissions[next - 2]);
+        harness.end_query(queries[next - 2]);
         harness.finish_all_fetches();
         assert_eq!((admitted(&harness), harness.state.stats().lookahead), (next, 2));
     }
@@ -183,8 +179,7 @@ fn ended_queries_behind_an_open_one_are_removed() {
         if list == 3000 {
             // A query that is dropped before its turn, and a detached one.
             let request = harness.request(40, 1);
-            let (_, admissions) = harness.state.queue.push(vec![request], true);
-            harness.admissions.push(admissions);
+            harness.state.queue.push(vec![request], true);
             let given_up = harness.push(&[(3, 1)]);
             harness.end_query(given_up);
         }
