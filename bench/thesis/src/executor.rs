@@ -117,17 +117,15 @@ impl<S> Drop for PlanningGuard<'_, S> {
 }
 
 impl ListExecutor {
-    /// Loads the metadata of the segments into its memory tier, allocates the cache and starts reader
-    /// threads.
+    /// Loads the metadata of the segments into its memory tier, allocates the cache and starts the reader
+    /// thread.
     ///
     /// # Errors
     /// [`Error::Usage`] when the budget ([`memory_report`]) or the cache is too small; [`Error::Storage`]
     /// when memory cannot be allocated or the files cannot be read in this mode.
     pub fn new(index: &Index, options: &ListOptions) -> Result<ListExecutor> {
-        if options.threads == 0 || options.reader_threads == 0 {
-            return Err(Error::Usage(
-                "an executor needs at least one search thread and one reader thread".to_string(),
-            ));
+        if options.threads == 0 {
+            return Err(Error::Usage("an executor needs at least one search thread".to_string()));
         }
         let report = memory_report(index, options);
         report.check()?;

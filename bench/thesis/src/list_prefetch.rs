@@ -23,7 +23,7 @@ pub(crate) enum ListPrefetch {
     PageCache(PagePrefetcher),
     /// A cache miss starts a read into the cache of lists, for later queries.
     OnMiss(Prefetcher),
-    /// Reader threads prefetch the lists of queued queries into the cache of lists.
+    /// A reader thread prefetches the lists of queued queries into the cache of lists.
     Ahead(Prefetcher),
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum PrefetchState {
 }
 
 impl ListPrefetch {
-    /// Starts the reader threads of a mode. Queries read `mapped` files if there are any.
+    /// Starts the reader thread of a mode. Queries read `mapped` files if there are any.
     pub(crate) fn start(
         index: &Index,
         options: &ListOptions,
@@ -151,7 +151,7 @@ fn page_cache_read_method(options: &ListOptions) -> ReadMethodName {
     (format!("{call}{readahead}"), None)
 }
 
-/// Allocates the cache of lists, and starts its reader threads.
+/// Allocates the cache of lists, and starts its reader thread.
 fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, ReadMethodName)> {
     let (bytes, cell) = (options.cache_bytes(index), options.list_cell_bytes);
     if bytes < CACHE_CELLS_MIN * cell as u64 {
@@ -161,16 +161,13 @@ fn start_cache(index: &Index, options: &ListOptions) -> Result<(Prefetcher, Read
         )));
     }
     let cells = Cells::new(Region::new(&options.region, bytes)?, cell)?;
-    let new_queue = || ReadQueue::new(options.reads(), index.disk(), std::slice::from_ref(&cells));
-    let queues = (0..options.reader_threads).map(|_| new_queue()).collect::<tierdex_io::Result<Vec<_>>>()?;
-    let name = queues.first().map_or_else(Default::default, |queue| {
-        (queue.description().to_string(), queue.fallback().map(str::to_string))
-    });
+    let queue = ReadQueue::new(options.reads(), index.disk(), std::slice::from_ref(&cells))?;
+    let name = (queue.description().to_string(), queue.fallback().map(str::to_string));
     let cache = ListCache::new(Arc::clone(&cells))?;
     if options.lookahead_samples > 0 {
         cache.record_lookahead(options.lookahead_samples);
     }
-    Ok((Prefetcher::start(&cache, queues, options.lookahead)?, name))
+    Ok((Prefetcher::start(&cache, queue, options.lookahead)?, name))
 }
 
 /// Turns off the kernel's readahead for postings files while the index is open: lists are read in large

@@ -22,7 +22,7 @@ const ALWAYS_ACCEPTED_TERMS: usize = 32;
 const LISTS_DIVISOR: u64 = 16;
 const LISTS_BYTES_MAX: u64 = 256 << 20;
 
-/// A reader thread of the cache of lists: its stack and its queues.
+/// The reader thread of the cache of lists: its stack and its queues.
 const READER_THREAD_BYTES: u64 = 256 << 10;
 
 /// Memory of planned queries: 1/`PLANS_DIVISOR` of the budget, at most `PLANS_BYTES_MAX`, but at least
@@ -98,6 +98,5 @@ fn readers_bytes(index: &Index, options: &ListOptions) -> u64 {
     let threads = if options.mode.has_cache() { ReadQueue::threads(reads, index.disk()) } else { 0 };
     let cells = READ_BYTES_MAX / options.list_cell_bytes as u64;
     let read = READ_STATE_BYTES + READ_CELL_BYTES * cells;
-    let reader = READER_THREAD_BYTES + READ_THREAD_BYTES * threads as u64 + read * reads.depth as u64;
-    options.reader_threads as u64 * reader
+    READER_THREAD_BYTES + READ_THREAD_BYTES * threads as u64 + read * reads.depth as u64
 }

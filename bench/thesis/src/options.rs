@@ -16,7 +16,7 @@ pub enum Mode {
     /// Queries look up their lists in the cache of lists. On a miss they read through the page cache, and a
     /// reader thread loads the list into the cache of lists for later queries.
     Hybrid,
-    /// Reader threads prefetch posting lists into the cache of lists, through the page cache. Queries read
+    /// A reader thread prefetches posting lists into the cache of lists, through the page cache. Queries read
     /// from the cache of lists only.
     HybridPrefetch,
 }
@@ -81,14 +81,12 @@ pub struct ListOptions {
     pub lookahead_samples: usize,
     /// System call by which lists are read into the cache: io_uring or `pread`.
     pub read_method: ReadKind,
-    /// In-flight reads of each reader thread, at most.
+    /// In-flight reads of the reader thread, at most.
     pub read_depth: usize,
     /// How [`Mode::Base`] and [`Mode::BasePrefetch`] read.
     pub file_reads: FileReads,
     /// Whether the system reads ahead in the files of [`Mode::Base`] and [`Mode::BasePrefetch`].
     pub kernel_readahead: bool,
-    /// Number of threads that read lists into the cache.
-    pub reader_threads: usize,
     /// Number of threads that evaluate queries.
     pub threads: usize,
     /// Memory tier of dictionaries, skip data and norms.
@@ -120,7 +118,6 @@ impl Default for ListOptions {
             read_depth: 32,
             file_reads: FileReads::Mapped,
             kernel_readahead: true,
-            reader_threads: 1,
             threads: 1,
             meta_tier: MetaTier::Dram,
             dram: None,
@@ -156,7 +153,7 @@ impl ListOptions {
         ListCache::metadata_bytes_max() as u64
     }
 
-    /// How a reader thread reads files: through the page cache, with `read_depth` reads in flight.
+    /// How the reader thread reads files: through the page cache, with `read_depth` reads in flight.
     pub(crate) fn reads(&self) -> ReadOptions {
         ReadOptions { kind: self.read_method, depth: self.read_depth, direct: false }
     }

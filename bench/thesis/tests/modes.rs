@@ -62,7 +62,7 @@ proptest! {
         (real, mapped) in any::<(bool, bool)>(),
         mode in prop::sample::select(Mode::ALL.to_vec()),
         meta in prop::sample::select(vec![MetaTier::Disk, MetaTier::Terms, MetaTier::Dram, MetaTier::Region(RegionKind::Dram)]),
-        (threads, workers) in (1usize..4, 1usize..3),
+        threads in 1usize..4,
     ) {
         let directory = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> = if real {
@@ -81,8 +81,7 @@ proptest! {
         let expected: Vec<_> = queries.iter().map(|query| counted_hits(&searcher.search(query, &search).unwrap())).collect();
         let options = small_cache_options(cells, lookahead, kind);
         let file_reads = if mapped { FileReads::Mapped } else { FileReads::Pread };
-        let options =
-            ListOptions { mode, file_reads, meta_tier: meta, threads, reader_threads: workers, ..options };
+        let options = ListOptions { mode, file_reads, meta_tier: meta, threads, ..options };
         let executor = ListExecutor::new(&index, &options).unwrap();
         let mut answered = 0;
         let search = SearchOptions { tuning, ..search };
@@ -318,7 +317,6 @@ fn all_modes_give_the_same_results() {
                 read_depth: 4,
                 file_reads: [FileReads::Mapped, FileReads::Pread][turn / 2 % 2],
                 threads: 1 + turn % 3,
-                reader_threads: 1 + turn % 2,
                 ..ListOptions::default()
             };
             check_mode(case, &options);

@@ -1,6 +1,6 @@
 //! The bounce buffer: a few cells through which lists that do not fit are read chunk by chunk.
 //!
-//! The buffer serves one chunk at a time. A reader waits for the buffer, queues a chunk, waits until a
+//! The buffer serves one chunk at a time. A reader waits for the buffer, queues a chunk, waits until the
 //! worker has read and checked it, copies it out, and frees the buffer. It waits for nothing else meanwhile.
 //! So the buffer becomes free again whatever entries are pinned, and any number of streams make progress,
 //! several of one query included.
@@ -27,7 +27,7 @@ pub(crate) struct StreamChunk {
 #[derive(Default)]
 pub(crate) struct BounceBuffer {
     pub(crate) taken: bool,
-    /// The chunk, until a worker takes it.
+    /// The chunk, until the worker takes it.
     pub(crate) task: Option<StreamChunk>,
     /// The result of reading the chunk, until the waiting thread takes it.
     pub(crate) result: Option<Result<()>>,

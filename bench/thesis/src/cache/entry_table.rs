@@ -4,7 +4,7 @@
 //! open-addressing index finds the entry of a key. Nothing is allocated after construction, except for
 //! errors.
 //!
-//! Life of an entry: *loading* while a worker fills it, then *ready* or *failed*. A failed entry is no
+//! Life of an entry: *loading* while the worker fills it, then *ready* or *failed*. A failed entry is no
 //! longer in the index, so the next request for its key tries again. It is kept, with one cell, until all
 //! threads that wait for it have seen the error.
 
@@ -17,7 +17,7 @@ use crate::cache::{cell_links::CellList, cell_links::NO_CELL, key::ListKey};
 pub(crate) enum EntryState {
     /// No entry begins at this cell.
     Vacant,
-    /// A worker fills the entry, or will.
+    /// The worker fills the entry, or will.
     Loading,
     /// The cells of the entry contain the bytes of the file.
     Ready,

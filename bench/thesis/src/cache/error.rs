@@ -2,7 +2,7 @@
 
 use tierdex_io::{Error, ErrorKind};
 
-/// The workers have stopped; `panic` is the message of the worker that panicked, if one has.
+/// The worker has stopped; `panic` is the message of its panic, if it panicked.
 pub(crate) fn stopped_error(panic: Option<&str>) -> Error {
     let why = "the prefetcher has stopped";
     let why = panic.map_or(why.to_owned(), |panic| format!("{why}: {panic}"));

@@ -1,12 +1,12 @@
 //! The cache: cells of memory, the metadata of the lists in them, and the lock and condition variables by
-//! which query threads and workers wait for each other.
+//! which query threads and the worker wait for each other.
 //!
 //! # Why no thread waits for ever
 //!
-//! 1. A worker waits only for its own reads, which complete, and sleeps only when no task is queued.
+//! 1. The worker waits only for its reads, which complete, and sleeps only when no task is queued.
 //! 2. Entries are allocated in queue order. Cells that the oldest query lacks are therefore held by that
-//!    query itself, by a worker that fills them, or by a caller outside the queue. The oldest query waits
-//!    for workers only (1). A list for which too few cells are available after that is streamed, so the
+//!    query itself, by the worker that fills them, or by a caller outside the queue. The oldest query waits
+//!    for the worker only (1). A list for which too few cells are available after that is streamed, so the
 //!    oldest query is always served.
 //! 3. Every other query waits for older ones. If each thread drops a query before it waits for a later one,
 //!    the oldest query ends, and then, one after the other, all of them.
@@ -14,7 +14,7 @@
 //!    (1).
 
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tierdex_cache::PolicyKind;
 use tierdex_io::{Cells, Error, ErrorKind, Result};
@@ -24,7 +24,7 @@ use crate::cache::{cell_links::CellLinks, entry_table::EntryTable, error::stoppe
 use crate::cache::{cell_links::NO_CELL, state::ListCacheState};
 use crate::{cache::lookahead::LookaheadSample, cache::stats::ListCacheStats};
 
-/// A cache of posting lists in cells of memory, shared by query threads and prefetch workers.
+/// A cache of posting lists in cells of memory, shared by query threads and the prefetch worker.
 ///
 /// One lock guards the metadata. It is taken a few times per list and never per block. When a requested list
 /// is in the cache, no thread sleeps or is woken, and no system call is made.
@@ -34,9 +34,7 @@ pub struct ListCache {
     /// Number of cells that hold lists; those after them are the bounce buffer.
     list_cells: usize,
     state: Mutex<ListCacheState>,
-    /// There is no worker, or all are to stop: waiting threads get an error.
-    stopped: AtomicBool,
-    /// Wakes workers when there is a task, or when they are to stop.
+    /// Wakes the worker when there is a task, or when it is to stop.
     work: Condvar,
     /// Wakes query threads when a list or a chunk has been read.
     done: Condvar,
@@ -65,8 +63,8 @@ impl ListCache {
         let (links, free) = CellLinks::new(count);
         let links = Arc::new(links);
         let state = Mutex::new(ListCacheState::new(Arc::clone(&links), free, cells.cell_bytes()));
-        let (stopped, work, done) = (AtomicBool::new(true), Condvar::new(), Condvar::new());
-        Ok(Arc::new(ListCache { cells, links, list_cells, state, stopped, work, done }))
+        let (work, done) = (Condvar::new(), Condvar::new());
+        Ok(Arc::new(ListCache { cells, links, list_cells, state, work, done }))
     }
 
     /// Bytes of memory outside the region for each cell, at most: see [`ListCacheStats::metadata_bytes`].
@@ -122,11 +120,11 @@ impl ListCache {
     pub(crate) fn unlock_and_notify(&self, mut state: MutexGuard<'_, ListCacheState>) {
         state.admit_lists();
         let has_tasks = state.has_tasks();
-        let wakes_workers = state.sleeping_workers > 0 && (has_tasks || state.stopping);
+        let wakes_worker = state.worker_sleeps && (has_tasks || state.stopping);
         let wakes_queries = std::mem::take(&mut state.changed) && state.waiting_threads > 0;
         drop(state);
-        if wakes_workers {
-            self.work.notify_all();
+        if wakes_worker {
+            self.work.notify_one();
         }
         if wakes_queries {
             self.done.notify_all();
@@ -141,13 +139,13 @@ impl ListCache {
         if std::mem::take(&mut state.changed) && state.waiting_threads > 0 {
             self.done.notify_all();
         }
-        state.sleeping_workers += 1;
+        state.worker_sleeps = true;
         let mut state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.sleeping_workers -= 1;
+        state.worker_sleeps = false;
         state
     }
 
-    /// Sleeps while `waits` is true; an error when there is no worker any more.
+    /// Sleeps while `waits` is true; an error when the worker has stopped.
     pub(crate) fn wait_while<'a>(
         &'a self,
         mut state: MutexGuard<'a, ListCacheState>,
@@ -157,7 +155,7 @@ impl ListCache {
             state.stats.waits += 1;
         }
         while waits(&state) {
-            if state.stopping || state.workers == 0 {
+            if state.stopping || !state.worker_runs {
                 return Err(state.stopped_error());
             }
             state.waiting_threads += 1;
@@ -167,14 +165,10 @@ impl ListCache {
         Ok(state)
     }
 
-    /// Whether there is no worker, or all are to stop.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Updates [`ListCache::is_stopped`] after the number of workers or the stop flag has changed.
-    pub(crate) fn update_stopped_flag(&self, state: &ListCacheState) {
-        self.stopped.store(state.stopping || state.workers == 0, Ordering::Release);
+    /// An error after a stop request.
+    pub(crate) fn check_running(&self) -> Result<()> {
+        let state = self.lock();
+        if state.stopping { Err(state.stopped_error()) } else { Ok(()) }
     }
 
     /// Replaces `out` by a chunk of a list, read through the bounce buffer.
@@ -200,8 +194,8 @@ impl ListCache {
         result
     }
 
-    /// Waits for the chunk in the bounce buffer. A chunk that a worker has started is always waited for, so
-    /// that no worker still writes to the buffer when it is freed.
+    /// Waits for the chunk in the bounce buffer. A chunk that the worker has started is always waited for, so
+    /// that it does not still write to the buffer when it is freed.
     fn wait_for_chunk(&self) -> Result<()> {
         let mut state = self.lock();
         state.stats.waits += 1;
@@ -210,7 +204,7 @@ impl ListCache {
                 return result;
             }
             let withdrawn = state.stopping && state.bounce.task.take().is_some();
-            if withdrawn || state.workers == 0 {
+            if withdrawn || !state.worker_runs {
                 return Err(state.stopped_error());
             }
             state.waiting_threads += 1;
@@ -219,7 +213,7 @@ impl ListCache {
         }
     }
 
-    /// Wakes all threads, so that they see that the workers stop.
+    /// Wakes all threads, so that they see that the worker stops.
     pub(crate) fn wake_all(&self) {
         self.work.notify_all();
         self.done.notify_all();

@@ -39,7 +39,7 @@ pub(crate) struct PrefetchPace {
 pub struct LookaheadSample {
     /// How many queries had ended.
     pub ended: u64,
-    /// How many queries behind the oldest had all their lists found in the cache or queued for a worker.
+    /// How many queries behind the oldest had all their lists found in the cache or queued for the worker.
     pub queries: u64,
     /// The rolling sum, in cells.
     pub cells: u64,

@@ -1,14 +1,14 @@
 //! The cache of posting lists: reads byte ranges of lists into memory, and checks them, before their query
 //! is evaluated.
 //!
-//! *Input*: memory cut into cells, read queues, and requests that name the byte ranges of lists. *Output*:
+//! *Input*: memory cut into cells, a read queue, and requests that name the byte ranges of lists. *Output*:
 //! these bytes in memory, checked and pinned. Source: the APCache thesis, chapter 7; a cell is its cache
 //! segment (thesis, section 7.2).
 //!
 //! | task | API |
 //! |---|---|
 //! | a cache in a memory region | [`ListCache`] |
-//! | threads that fill it | [`Prefetcher`], [`Lookahead`] |
+//! | the thread that fills it | [`Prefetcher`], [`Lookahead`] |
 //! | to name a list | [`ListRequest`], [`RequestedRange`], [`ListKey`] |
 //! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
 //! | to look a list up, and fetch it later | [`ListCache::lookup`], [`Prefetcher::fetch_detached`] |

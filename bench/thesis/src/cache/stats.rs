@@ -40,7 +40,7 @@ pub struct ListCacheStats {
     pub loading: u64,
     /// Queries in the queue that have not ended.
     pub queries: u64,
-    /// Queries behind the oldest that have not ended and whose lists were all found or queued for a worker.
+    /// Queries behind the oldest that have not ended and whose lists were all found or queued for the worker.
     pub lookahead: u64,
     /// The maximum of `lookahead`.
     pub lookahead_max: u64,

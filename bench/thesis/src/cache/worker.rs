@@ -1,6 +1,6 @@
-//! The prefetcher: worker threads that read lists into the cache.
+//! The prefetcher: a worker thread that reads lists into the cache.
 //!
-//! Each worker has its own read queue and repeats:
+//! The worker has a read queue and repeats:
 //!
 //! 1. While the read queue accepts reads, submit those of the lists that are being read. When all are
 //!    submitted, take the next list, so that its reads start while earlier ones are in flight; the next chunk
@@ -24,11 +24,11 @@ use crate::cache::request::{ListRequest, RequestedRange};
 use crate::cache::state::{FetchTask, ListCacheState};
 use crate::cache::{bounce_buffer::StreamChunk, list::FetchedList, list_cache::ListCache};
 
-/// The workers of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
+/// The worker of a cache. Dropping it waits for the reads in flight and submits no more, even for lists
 /// that are partly read; threads that wait for these get an error.
 pub struct Prefetcher {
     cache: Arc<ListCache>,
-    threads: Vec<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// A query in the queue. Its lists stay in the cache until it is dropped, whether or not they were used;
@@ -94,36 +94,27 @@ struct InFlightListRead {
 }
 
 impl Prefetcher {
-    /// Starts a worker for each read queue.
+    /// Starts the worker of a cache.
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] when there are none; [`ErrorKind::Busy`] as long as the cache has another
-    /// prefetcher, even one whose workers have stopped; else the error of starting a thread.
-    pub fn start(cache: &Arc<ListCache>, queues: Vec<ReadQueue>, lookahead: Lookahead) -> Result<Prefetcher> {
-        let failed = |kind, why| Err(Error::new(kind, "start", "prefetcher", why));
-        if queues.is_empty() {
-            return failed(ErrorKind::Denied, "it has no engine");
-        }
+    /// [`ErrorKind::Busy`] as long as the cache has another prefetcher, even one whose worker has stopped;
+    /// else the error of starting a thread.
+    pub fn start(cache: &Arc<ListCache>, read_queue: ReadQueue, lookahead: Lookahead) -> Result<Prefetcher> {
         let mut state = cache.lock();
         if state.has_prefetcher {
-            return failed(ErrorKind::Busy, "the cache has one");
+            return Err(Error::new(ErrorKind::Busy, "start", "prefetcher", "the cache has one"));
         }
-        (state.has_prefetcher, state.workers, state.stopping) = (true, queues.len(), false);
+        (state.has_prefetcher, state.worker_runs, state.stopping) = (true, true, false);
         state.panic = None;
         state.pace.lookahead = lookahead;
-        cache.update_stopped_flag(&state);
         drop(state);
-        let mut prefetcher = Prefetcher { cache: Arc::clone(cache), threads: Vec::new() };
-        for (number, read_queue) in queues.into_iter().enumerate() {
-            let mut worker = FetchWorker::new(Arc::clone(cache), read_queue);
-            let thread = thread::Builder::new().name(format!("fetch-{number}"));
-            let spawned = thread.spawn(move || {
-                let ended = catch_unwind(AssertUnwindSafe(|| worker.run_worker()));
-                worker.finish_worker(ended.err().map(|panic| panic_message(&*panic)));
-            });
-            let spawned = spawned.map_err(|error| Error::from_os("start", "prefetcher", &error));
-            prefetcher.threads.push(spawned?);
-        }
+        let mut prefetcher = Prefetcher { cache: Arc::clone(cache), thread: None };
+        let mut worker = FetchWorker::new(Arc::clone(cache), read_queue);
+        let thread = thread::Builder::new().name("fetch-lists".to_owned()).spawn(move || {
+            let ended = catch_unwind(AssertUnwindSafe(|| worker.run_worker()));
+            worker.finish_worker(ended.err().map(|panic| panic_message(&*panic)));
+        });
+        prefetcher.thread = Some(thread.map_err(|error| Error::from_os("start", "prefetcher", &error))?);
         Ok(prefetcher)
     }
 
@@ -146,7 +137,7 @@ impl Prefetcher {
         self.cache.unlock_and_notify(state);
     }
 
-    /// The cache that the workers fill.
+    /// The cache that the worker fills.
     pub fn cache(&self) -> &Arc<ListCache> {
         &self.cache
     }
@@ -156,16 +147,12 @@ impl Drop for Prefetcher {
     fn drop(&mut self) {
         let mut state = self.cache.lock();
         state.stopping = true;
-        self.cache.update_stopped_flag(&state);
         drop(state);
         self.cache.wake_all();
-        for thread in self.threads.drain(..) {
-            // A worker that panicked has reported that already.
-            let _ = thread.join();
-        }
+        // A worker that panicked has reported that already.
+        self.thread.take().map(JoinHandle::join);
         let mut state = self.cache.lock();
-        (state.has_prefetcher, state.workers) = (false, 0);
-        self.cache.update_stopped_flag(&state);
+        (state.has_prefetcher, state.worker_runs) = (false, false);
         state.fail_waiting_tasks();
         drop(state);
         self.cache.wake_all();
@@ -200,14 +187,14 @@ impl FetchWorker {
 
     fn run_worker(&mut self) {
         loop {
-            while !self.read_queue.is_full() && (self.submit_next() || self.take_task()) {}
+            while !self.read_queue.is_full() && (self.submit_next() || self.take_task(false)) {}
             if self.read_queue.pending() > 0 {
                 let mut ended = self.read_queue.next(true);
                 while let Some(completion) = ended {
                     self.complete_read(completion);
                     ended = self.read_queue.next(false);
                 }
-            } else if self.fills.iter().all(Option::is_none) && !self.wait_for_task() {
+            } else if self.fills.iter().all(Option::is_none) && !self.take_task(true) {
                 return;
             }
         }
@@ -221,18 +208,14 @@ impl FetchWorker {
         drop(read_queue);
         let mut state = cache.lock();
         state.stopping |= panic.is_some();
-        // Of several panics, the first is reported.
-        state.panic = state.panic.take().or(panic);
+        state.panic = panic;
         let why = state.stopped_error();
         drop(state);
         for mut fill in fills.into_iter().flatten() {
             fill.fail_fill(why.clone());
             fill.publish_result(&cache);
         }
-        let mut state = cache.lock();
-        state.workers -= 1;
-        cache.update_stopped_flag(&state);
-        drop(state);
+        cache.lock().worker_runs = false;
         cache.wake_all();
     }
 
@@ -245,12 +228,7 @@ impl FetchWorker {
             return false;
         };
         let Some(fill) = self.fills[number].as_mut() else { return false };
-        if self.cache.is_stopped() {
-            fill.fail_fill(self.cache.lock().stopped_error());
-            self.finish_if_done(number);
-            return true;
-        }
-        match fill.next_read(&self.cache) {
+        match self.cache.check_running().and_then(|()| fill.next_read(&self.cache)) {
             Ok(Some((part, offset, target))) => {
                 fill.in_flight += 1;
                 let tag = free_slot_index(&mut self.in_flight);
@@ -296,36 +274,19 @@ impl FetchWorker {
         }
     }
 
-    /// Takes a task, if there is one.
-    fn take_task(&mut self) -> bool {
-        let cache = Arc::clone(&self.cache);
-        let mut state = cache.lock();
+    /// Takes a task; with `waits`, waits for one. False when there is none, and after a stop request.
+    fn take_task(&mut self, waits: bool) -> bool {
+        let mut state = self.cache.lock();
         state.admit_lists();
-        let taken = next_fill(&mut state, &cache);
-        // A list that waited for a worker may now be admitted.
-        cache.unlock_and_notify(state);
-        self.start_fill(taken)
-    }
-
-    /// Waits for a task, and takes it. False after a stop request.
-    fn wait_for_task(&mut self) -> bool {
-        let cache = Arc::clone(&self.cache);
-        let mut state = cache.lock();
-        loop {
-            if state.stopping {
-                return false;
-            }
+        let mut taken = next_fill(&mut state, &self.cache);
+        while taken.is_none() && waits && !state.stopping {
+            state = self.cache.wait_for_work(state);
             state.admit_lists();
-            if let Some(fill) = next_fill(&mut state, &cache) {
-                cache.unlock_and_notify(state);
-                return self.start_fill(Some(fill));
-            }
-            state = cache.wait_for_work(state);
+            taken = next_fill(&mut state, &self.cache);
         }
-    }
-
-    fn start_fill(&mut self, fill: Option<ListFill>) -> bool {
-        let Some(fill) = fill else { return false };
+        // A list that waited for the worker may now be admitted.
+        self.cache.unlock_and_notify(state);
+        let Some(fill) = taken else { return false };
         let number = free_slot_index(&mut self.fills);
         self.fills[number] = Some(fill);
         true

@@ -79,8 +79,7 @@ fn streams_of_several_threads_share_the_bounce_buffer() {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 40);
         let cache = new_cache(2);
-        let engines = (0..2).map(|_| new_read_queue(&disk, ReadKind::Pread, 1)).collect();
-        let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+        let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         thread::scope(|scope| {
             for thread in 0..3 {
                 let (written, prefetcher) = (&written, &prefetcher);
@@ -182,7 +181,7 @@ fn waiting_threads_get_an_error_at_shutdown() {
         assert_eq!(why.to_string(), "cannot read postings: the prefetcher has stopped");
         drop(queries);
         assert_idle(&cache);
-        // The cache outlives its workers, and accepts new ones.
+        // The cache outlives its worker, and accepts a new one.
         let prefetcher = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
         written.check(&requests[4], &fetch(&prefetcher, &requests[4]).unwrap());
         drop(prefetcher);
@@ -227,9 +226,8 @@ fn waiting_threads_get_an_error_when_a_worker_panics() {
         let disk = GatedDisk::new();
         let written = write_test_file(&disk, "a", 40);
         let cache = new_cache(8);
-        let start = || {
-            Prefetcher::start(&cache, vec![new_read_queue(&disk, ReadKind::Pread, 1)], Lookahead::Adaptive)
-        };
+        let queue = || new_read_queue(&disk, ReadKind::Pread, 1);
+        let start = || Prefetcher::start(&cache, queue(), Lookahead::Adaptive);
         let prefetcher = start().unwrap();
         let request = written.request(0, 1, 3);
         disk.panic_on_len();
@@ -406,10 +404,9 @@ fn invalid_arguments_are_rejected() {
     let error = ListCache::new(one).unwrap_err();
     assert_eq!(error.to_string(), "cannot make cache dram: it has 1 segments, and needs 2 or more");
     let cache = new_cache(2);
-    assert!(Prefetcher::start(&cache, Vec::new(), Lookahead::Adaptive).is_err());
     let _one = start_prefetcher(&cache, &disk, Lookahead::Adaptive);
     let queue = new_read_queue(&disk, ReadKind::Pread, 1);
-    let two = Prefetcher::start(&cache, vec![queue], Lookahead::Adaptive).err().unwrap();
+    let two = Prefetcher::start(&cache, queue, Lookahead::Adaptive).err().unwrap();
     assert_eq!(two.to_string(), "cannot start prefetcher: the cache has one");
 }
 

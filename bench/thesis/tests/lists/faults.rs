@@ -6,7 +6,7 @@ use tierdex_io::{ErrorKind, FaultDisk, FaultPlan, MemDisk, ReadKind, Repeat, Res
 use tierdex_thesis::{ListKey, ListRequest, Lookahead, Prefetcher, RequestedRange};
 
 use super::fixture::{
-    TestFile, assert_idle, fail_read, fetch, new_cache, new_read_queue, start_prefetcher, tested_read_kinds,
+    TestFile, assert_idle, fail_read, fetch, new_cache, start_prefetcher, start_worker, tested_read_kinds,
     with_watchdog, write_test_file,
 };
 
@@ -46,7 +46,7 @@ fn read_lists(prefetcher: &Prefetcher, written: &TestFile, requests: &[ListReque
 #[test]
 fn a_fault_at_each_read_fails_one_list_once() {
     with_watchdog(|| {
-        for (kind, workers) in tested_read_kinds().into_iter().cycle().zip([1, 2, 1]) {
+        for (kind, depth) in tested_read_kinds().into_iter().cycle().zip([2, 3, 1]) {
             let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
             let written = write_test_file(&disk, "a", 24);
             let requests = list_requests(&written);
@@ -54,8 +54,7 @@ fn a_fault_at_each_read_fails_one_list_once() {
             let mut injected = 0;
             for at in 1.. {
                 let cache = new_cache(8);
-                let engines = (0..workers).map(|_| new_read_queue(&disk, kind, 2)).collect();
-                let prefetcher = Prefetcher::start(&cache, engines, Lookahead::Adaptive).unwrap();
+                let prefetcher = start_worker(&cache, &disk, kind, depth);
                 fail_read(&disk, at, Repeat::Once);
                 let results = read_lists(&prefetcher, &written, &requests);
                 let failed: Vec<_> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -84,8 +83,7 @@ fn a_permanent_fault_fails_all_lists_and_leaks_nothing() {
         let written = write_test_file(&disk, "a", 24);
         let requests = list_requests(&written);
         let cache = new_cache(8);
-        let queues = vec![new_read_queue(&disk, ReadKind::Pread, 3)];
-        let prefetcher = Prefetcher::start(&cache, queues, Lookahead::Pins).unwrap();
+        let prefetcher = start_worker(&cache, &disk, ReadKind::Pread, 3);
         fail_read(&disk, 1, Repeat::Forever);
         for _ in 0..3 {
             assert!(read_lists(&prefetcher, &written, &requests).iter().all(Result::is_err));

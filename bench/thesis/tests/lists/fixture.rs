@@ -62,14 +62,14 @@ pub fn cache_of(cells: usize, cell_bytes: usize) -> Arc<ListCache> {
     ListCache::new(Cells::new(region, cell_bytes).unwrap()).unwrap()
 }
 
-/// One worker that reads with two threads.
+/// A worker that reads with two threads.
 pub fn start_prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, lookahead: Lookahead) -> Prefetcher {
-    Prefetcher::start(cache, vec![new_read_queue(disk, ReadKind::Pread, 2)], lookahead).unwrap()
+    Prefetcher::start(cache, new_read_queue(disk, ReadKind::Pread, 2), lookahead).unwrap()
 }
 
-/// One worker that reads by this method, with this number of reads at a time.
+/// A worker that reads by this method, with this number of reads at a time.
 pub fn start_worker(cache: &Arc<ListCache>, disk: &dyn Disk, kind: ReadKind, depth: usize) -> Prefetcher {
-    Prefetcher::start(cache, vec![new_read_queue(disk, kind, depth)], Lookahead::Adaptive).unwrap()
+    Prefetcher::start(cache, new_read_queue(disk, kind, depth), Lookahead::Adaptive).unwrap()
 }
 
 /// Fetches a list by a query of its own. Must not be called by a thread that holds an earlier query.

@@ -24,19 +24,19 @@ struct RandomSettings {
     cells: usize,
     lookahead: Lookahead,
     engine: usize,
-    depths: Vec<usize>,
+    depth: usize,
     threads: usize,
 }
 
 fn random_settings() -> impl Strategy<Value = RandomSettings> {
     let lookaheads = [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(0), Lookahead::Queries(3)];
-    let depths = prop::collection::vec(1..5_usize, 1..3);
-    let parts = (2..11_usize, prop::sample::select(lookaheads.to_vec()), 0..3_usize, depths, 1..4_usize);
-    parts.prop_map(|(cells, lookahead, engine, depths, threads)| RandomSettings {
+    let lookaheads = prop::sample::select(lookaheads.to_vec());
+    let parts = (2..11_usize, lookaheads, 0..3_usize, 1..5_usize, 1..4_usize);
+    parts.prop_map(|(cells, lookahead, engine, depth, threads)| RandomSettings {
         cells,
         lookahead,
         engine,
-        depths,
+        depth,
         threads,
     })
 }
@@ -58,9 +58,8 @@ fn list_requests(written: &TestFile, lists: &[Vec<(u64, u64)>]) -> Vec<ListReque
 
 fn start_prefetcher(cache: &Arc<ListCache>, disk: &dyn Disk, setting: &RandomSettings) -> Prefetcher {
     let kinds = tested_read_kinds();
-    let kind = kinds[setting.engine % kinds.len()];
-    let engines = setting.depths.iter().map(|depth| new_read_queue(disk, kind, *depth)).collect();
-    Prefetcher::start(cache, engines, setting.lookahead).unwrap()
+    let queue = new_read_queue(disk, kinds[setting.engine % kinds.len()], setting.depth);
+    Prefetcher::start(cache, queue, setting.lookahead).unwrap()
 }
 
 /// Threads evaluate the queries in the order in which they were pushed.
@@ -201,7 +200,7 @@ fn direct_reads_go_straight_into_the_cache() {
             });
             let Some(engine) = opened else { continue };
             let cache = ListCache::new(cells).unwrap();
-            let prefetcher = Prefetcher::start(&cache, vec![engine], Lookahead::Adaptive).unwrap();
+            let prefetcher = Prefetcher::start(&cache, engine, Lookahead::Adaptive).unwrap();
             // The last is longer than the cache, and reaches into the file's last page.
             let whole = RequestedRange::new(Arc::clone(&written.file), written.file.payload()).unwrap();
             let whole = ListRequest::new(ListKey(9, 9), vec![whole]).unwrap();

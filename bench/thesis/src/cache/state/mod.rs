@@ -1,12 +1,12 @@
 //! The metadata of a cache, under its lock: entries and their pins, free cells, the prefetch queue, and the
-//! tasks of the workers.
+//! tasks of the worker.
 //!
 //! The lists of queries are admitted in queue order, by whichever thread has changed something:
 //!
 //! 1. If the list has an entry, ready or loading, the entry is pinned. If the entry has other parts, the
 //!    list is rejected.
 //! 2. If the list is longer than the cache, it will be streamed.
-//! 3. If each worker has a task already, the list waits. So entries are evicted no sooner than needed.
+//! 3. If the worker has a task already, the list waits. So entries are evicted no sooner than needed.
 //! 4. If free and evictable cells together are too few: the oldest query waits until no entry is loading,
 //!    and then streams the list; every other query waits until a query ends.
 //! 5. Entries are evicted until enough cells are free, at the pace of the lookahead; the oldest query is
@@ -28,7 +28,7 @@ use crate::{cache::bounce_buffer::BounceBuffer, cache::cell_links::CellLinks, ca
 /// Detached requests in the queue, at most.
 const DETACHED_QUERIES_MAX: usize = 1024;
 
-/// An entry to be filled by a worker.
+/// An entry to be filled by the worker.
 pub(crate) struct FetchTask {
     pub(crate) entry: u32,
     pub(crate) request: ListRequest,
@@ -51,11 +51,11 @@ pub(crate) struct ListCacheState {
     pub(crate) lookahead_log: LookaheadLog,
     tasks: VecDeque<FetchTask>,
     pub(crate) bounce: BounceBuffer,
-    /// There is a prefetcher. Its workers may have stopped before it.
+    /// There is a prefetcher. Its worker may have stopped before it.
     pub(crate) has_prefetcher: bool,
-    /// Worker threads that run, and those of them that sleep.
-    pub(crate) workers: usize,
-    pub(crate) sleeping_workers: usize,
+    /// The worker thread runs, and whether it sleeps.
+    pub(crate) worker_runs: bool,
+    pub(crate) worker_sleeps: bool,
     /// Query threads that sleep.
     pub(crate) waiting_threads: usize,
     /// Something changed that a query thread may wait for.
@@ -92,8 +92,8 @@ impl ListCacheState {
             tasks: VecDeque::new(),
             bounce: BounceBuffer::default(),
             has_prefetcher: false,
-            workers: 0,
-            sleeping_workers: 0,
+            worker_runs: false,
+            worker_sleeps: false,
             waiting_threads: 0,
             changed: false,
             stopping: false,
@@ -162,7 +162,7 @@ impl ListCacheState {
         }
     }
 
-    /// A worker has filled an entry, or failed to.
+    /// The worker has filled an entry, or failed to.
     pub(crate) fn finish_fill(&mut self, entry: u32, result: Result<(), Error>) {
         self.loading -= 1;
         self.changed = true;
@@ -184,9 +184,9 @@ impl ListCacheState {
     }
 
     /// Appends a list for which no thread waits to the queue. Does nothing when the queue has too many such
-    /// lists, or when no worker runs.
+    /// lists, or when the worker does not run.
     pub(crate) fn push_detached(&mut self, request: ListRequest) {
-        if !self.stopping && self.workers > 0 && self.queue.detached < DETACHED_QUERIES_MAX {
+        if !self.stopping && self.worker_runs && self.queue.detached < DETACHED_QUERIES_MAX {
             self.queue.push(vec![request], true);
         }
     }
@@ -205,7 +205,7 @@ impl ListCacheState {
         self.lookahead_log.add_sample(sample);
     }
 
-    /// Whether there is work for a worker.
+    /// Whether there is work for the worker.
     pub(crate) fn has_tasks(&self) -> bool {
         !self.tasks.is_empty() || self.bounce.task.is_some()
     }
@@ -215,7 +215,7 @@ impl ListCacheState {
         self.tasks.pop_front()
     }
 
-    /// Fails all tasks, after the workers have stopped.
+    /// Fails all tasks, after the worker has stopped.
     pub(crate) fn fail_waiting_tasks(&mut self) {
         let why = self.stopped_error();
         while let Some(FetchTask { entry, .. }) = self.take_task() {
@@ -224,7 +224,7 @@ impl ListCacheState {
         self.queue.end_detached();
     }
 
-    /// The error for requests that no worker will serve.
+    /// The error for requests that the worker will not serve.
     pub(crate) fn stopped_error(&self) -> Error {
         stopped_error(self.panic.as_deref())
     }
@@ -271,7 +271,7 @@ impl ListCacheState {
             return Some(Admission::Cached(entry));
         }
         let needed = u32::try_from(request.cells(self.cell_bytes)).unwrap_or(u32::MAX);
-        if needed <= self.cells && self.tasks.len() >= self.workers {
+        if needed <= self.cells && (!self.worker_runs || !self.tasks.is_empty()) {
             return None;
         }
         let available = self.make_available(needed, is_oldest);

@@ -21,7 +21,7 @@ impl Harness {
         let file = Arc::new(SealedFile::open(&disk, "a", identity, seal).unwrap());
         let (links, free) = CellLinks::new(cells);
         let mut state = ListCacheState::new(Arc::new(links), free, PAGE as usize);
-        state.workers = 1;
+        state.worker_runs = true;
         state.pace.lookahead = lookahead;
         Harness { state, file }
     }
