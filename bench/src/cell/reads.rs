@@ -212,14 +212,13 @@ pub(crate) fn lookahead_text(lookahead: Lookahead) -> String {
     match lookahead {
         Lookahead::Adaptive => "adaptive".to_string(),
         Lookahead::Queries(queries) => queries.to_string(),
-        Lookahead::Pins => "pins".to_string(),
     }
 }
 
 /// Largest lookahead in queries: the executor plans no further ahead.
 const LOOKAHEAD_QUERIES_MAX: u64 = 1023;
 
-/// Parses what [`lookahead_text`] writes, except `pins`.
+/// Parses what [`lookahead_text`] writes.
 pub(crate) fn parse_lookahead(text: &str) -> Result<Lookahead, String> {
     if text == "adaptive" {
         return Ok(Lookahead::Adaptive);
@@ -283,6 +282,6 @@ mod tests {
         for name in ["adaptive", "1", "1023"] {
             assert_eq!(lookahead_text(parse_lookahead(name).unwrap()), name);
         }
-        assert!(["", "0", "1024", "pins"].iter().all(|wrong| parse_lookahead(wrong).is_err()));
+        assert!(["", "0", "1024"].iter().all(|wrong| parse_lookahead(wrong).is_err()));
     }
 }

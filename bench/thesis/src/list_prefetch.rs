@@ -54,7 +54,7 @@ impl ListPrefetch {
             Mode::BasePrefetch => {
                 let ahead = match options.lookahead {
                     Lookahead::Queries(queries) => queries,
-                    Lookahead::Adaptive | Lookahead::Pins => QUERIES_AHEAD,
+                    Lookahead::Adaptive => QUERIES_AHEAD,
                 };
                 let prefetcher = PagePrefetcher::start(ahead, options.lookahead_samples)?;
                 Ok((ListPrefetch::PageCache(prefetcher), page_cache_read_method(options)))

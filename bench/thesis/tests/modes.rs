@@ -55,7 +55,7 @@ proptest! {
     fn caches_of_any_size_change_no_answer(
         seed in any::<u64>(),
         cells in 2u64..40,
-        lookahead in prop_oneof![Just(Lookahead::Adaptive), Just(Lookahead::Pins), (1u64..20).prop_map(Lookahead::Queries)],
+        lookahead in prop_oneof![Just(Lookahead::Adaptive), (1u64..20).prop_map(Lookahead::Queries)],
         kind in prop::sample::select(vec![ReadKind::Pread, ReadKind::Auto]),
         (exhaustive, count) in any::<(bool, bool)>(),
         tuning in prop::sample::select(all_tunings().to_vec()),
@@ -312,7 +312,7 @@ fn all_modes_give_the_same_results() {
                 region: RegionKind::Dram,
                 size: Size::Bytes([4096 * 6, 4096 * 200][turn % 2]),
                 list_cell_bytes: 4096,
-                lookahead: [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(7)][turn % 3],
+                lookahead: [Lookahead::Adaptive, Lookahead::Queries(1), Lookahead::Queries(7)][turn % 3],
                 read_method: ReadKind::Pread,
                 read_depth: 4,
                 file_reads: [FileReads::Mapped, FileReads::Pread][turn / 2 % 2],

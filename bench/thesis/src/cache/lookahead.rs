@@ -22,8 +22,6 @@ pub enum Lookahead {
     Adaptive,
     /// At most this many queries behind the oldest that has not ended (thesis, section 7.2.2).
     Queries(u64),
-    /// As long as there are cells that are not pinned.
-    Pins,
 }
 
 /// Decides how far ahead of the queries lists are fetched, by the rolling sum and its limit.

@@ -100,7 +100,7 @@ fn a_query_whose_lists_together_exceed_the_cache_is_served() {
     with_watchdog(|| {
         let disk = MemDisk::new();
         let written = write_test_file(&disk, "a", 40);
-        for lookahead in [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(16)] {
+        for lookahead in [Lookahead::Adaptive, Lookahead::Queries(16)] {
             let cache = new_cache(5);
             let prefetcher = start_prefetcher(&cache, &disk, lookahead);
             let requests: Vec<_> = (0..4).map(|list| written.request(list, 1 + list * 3, 2)).collect();

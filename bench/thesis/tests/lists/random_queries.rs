@@ -29,7 +29,7 @@ struct RandomSettings {
 }
 
 fn random_settings() -> impl Strategy<Value = RandomSettings> {
-    let lookaheads = [Lookahead::Adaptive, Lookahead::Pins, Lookahead::Queries(0), Lookahead::Queries(3)];
+    let lookaheads = [Lookahead::Adaptive, Lookahead::Queries(0), Lookahead::Queries(3)];
     let lookaheads = prop::sample::select(lookaheads.to_vec());
     let parts = (2..11_usize, lookaheads, 0..3_usize, 1..5_usize, 1..4_usize);
     parts.prop_map(|(cells, lookahead, engine, depth, threads)| RandomSettings {

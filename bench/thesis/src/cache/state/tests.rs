@@ -119,7 +119,7 @@ fn the_worker_waits_as_in_figure_7_10() {
 
 #[test]
 fn only_the_adaptive_lookahead_waits_for_the_rolling_sum() {
-    for (lookahead, goes_on) in [(Lookahead::Adaptive, false), (Lookahead::Pins, true)] {
+    for (lookahead, goes_on) in [(Lookahead::Adaptive, false), (Lookahead::Queries(9), true)] {
         let mut harness = Harness::new(8, lookahead);
         let old = harness.push(&[(9, 5)]);
         harness.finish_all_fetches();
