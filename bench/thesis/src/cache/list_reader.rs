@@ -1,7 +1,6 @@
 //! Reads byte ranges of a part of a list, from its cache entry or as a stream.
 //!
-//! Bytes within one cell are returned without a copy. A reader of a pinned entry takes no lock and makes no
-//! system call.
+//! A reader of a pinned entry takes no lock and makes no system call.
 
 use std::ops::Range;
 
@@ -64,12 +63,6 @@ impl<'a> ListReader<'a> {
         ListReader { kind: ReaderKind::Stream(reader), len: request.parts()[part].len() }
     }
 
-    /// The length of the part in bytes.
-    #[expect(clippy::len_without_is_empty, reason = "no part is empty")]
-    pub fn len(&self) -> u64 {
-        self.len
-    }
-
     /// Limits the buffer of a stream to `bytes`, rounded down to whole pages, but at least one page.
     #[must_use]
     pub fn with_buffer_bytes_max(mut self, bytes: usize) -> Self {
@@ -80,28 +73,14 @@ impl<'a> ListReader<'a> {
         self
     }
 
-    /// The bytes `range` of the part. They are copied into `scratch` if they are not adjacent in memory.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Denied`] when the range exceeds the part; for a stream also read errors.
-    #[inline]
-    pub fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
-        if range.start > range.end || range.end > self.len {
-            return Err(outside_part_error(&range, self.len));
-        }
-        match &mut self.kind {
-            ReaderKind::Pinned(pinned) => pinned.get(range, scratch),
-            ReaderKind::Stream(stream) => stream.get(range, scratch),
-        }
-    }
-
     /// Replaces `out` by the bytes `range` of the part.
     ///
     /// # Errors
-    /// As [`ListReader::get`].
+    /// [`ErrorKind::Denied`] when the range exceeds the part; for a stream also read errors.
     pub fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         if range.start > range.end || range.end > self.len {
-            return Err(outside_part_error(&range, self.len));
+            let why = format!("bytes {range:?} are not in a part of {} bytes", self.len);
+            return Err(Error::new(ErrorKind::Denied, "read", "a list", why));
         }
         match &mut self.kind {
             ReaderKind::Pinned(pinned) => pinned.read(range, out),
@@ -111,24 +90,11 @@ impl<'a> ListReader<'a> {
 }
 
 impl PinnedReader<'_> {
-    #[inline]
-    fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
-        let len = (range.end - range.start) as usize;
-        let (at, offset) = self.cell_position(range.start);
-        if len == 0 {
-            return Ok(&[]);
-        }
-        if offset + len <= self.cells.cell_bytes() {
-            let cell = self.cell(at).ok_or_else(|| stopped_error(None))?;
-            return Ok(&cell[offset..offset + len]);
-        }
-        self.read(range, scratch)?;
-        Ok(scratch)
-    }
-
     fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let len = (range.end - range.start) as usize;
-        let (mut at, mut offset) = self.cell_position(range.start);
+        // A part in memory is no longer than the address space, and the size of a cell is a power of two.
+        let (start, bytes) = (self.start + range.start as usize, self.cells.cell_bytes());
+        let (mut at, mut offset) = (start >> bytes.trailing_zeros(), start & (bytes - 1));
         out.clear();
         out.reserve_exact(len);
         while out.len() < len {
@@ -140,17 +106,7 @@ impl PinnedReader<'_> {
         Ok(())
     }
 
-    /// The cell of the entry that holds byte `start` of the part, and the offset in that cell.
-    #[inline]
-    fn cell_position(&self, start: u64) -> (usize, usize) {
-        // A part in memory is no longer than the address space, and the size of a cell is a power of two.
-        let from = self.start + start as usize;
-        let bytes = self.cells.cell_bytes();
-        (from >> bytes.trailing_zeros(), from & (bytes - 1))
-    }
-
     /// Cell number `at` of the entry. Never `None`: no thread writes to a pinned entry.
-    #[inline]
     fn cell(&mut self, at: usize) -> Option<&[u8]> {
         if self.current.is_none() || self.walk.cell_index() != at {
             self.current = self.cells.read(self.walk.seek_cell(at) as usize);
@@ -160,36 +116,19 @@ impl PinnedReader<'_> {
 }
 
 impl StreamReader<'_> {
-    fn get<'r>(&'r mut self, range: Range<u64>, scratch: &'r mut Vec<u8>) -> Result<&'r [u8]> {
-        let wanted = self.file_range(&range);
-        if wanted.is_empty() {
-            return Ok(&[]);
-        }
-        self.load_chunk(&wanted)?;
-        if self.buffer_end() >= wanted.end {
-            return Ok(&self.buffer[self.buffer_range(&wanted)]);
-        }
-        self.read(range, scratch)?;
-        Ok(scratch)
-    }
-
     fn read(&mut self, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        let mut wanted = self.file_range(&range);
+        let start = self.part().range().start;
+        let mut wanted = start + range.start..start + range.end;
         out.clear();
         out.reserve_exact((range.end - range.start) as usize);
         while !wanted.is_empty() {
             self.load_chunk(&wanted)?;
-            let here = wanted.start..wanted.end.min(self.buffer_end());
-            out.extend_from_slice(&self.buffer[self.buffer_range(&here)]);
-            wanted.start = here.end;
+            let end = wanted.end.min(self.buffer_end());
+            let (from, to) = ((wanted.start - self.start) as usize, (end - self.start) as usize);
+            out.extend_from_slice(&self.buffer[from..to]);
+            wanted.start = end;
         }
         Ok(())
-    }
-
-    /// A range of the part, in file offsets.
-    fn file_range(&self, range: &Range<u64>) -> Range<u64> {
-        let start = self.part().range().start;
-        start + range.start..start + range.end
     }
 
     fn part(&self) -> &RequestedRange {
@@ -198,11 +137,6 @@ impl StreamReader<'_> {
 
     fn buffer_end(&self) -> u64 {
         self.start + self.buffer.len() as u64
-    }
-
-    /// The range in the buffer of file offsets that the buffer holds.
-    fn buffer_range(&self, range: &Range<u64>) -> Range<usize> {
-        (range.start - self.start) as usize..(range.end - self.start) as usize
     }
 
     /// Makes sure that the buffer holds the first byte of `wanted`: else loads a chunk that begins at its
@@ -224,10 +158,4 @@ impl StreamReader<'_> {
         }
         loaded
     }
-}
-
-#[cold]
-fn outside_part_error(range: &Range<u64>, len: u64) -> Error {
-    let why = format!("bytes {range:?} are not in a part of {len} bytes");
-    Error::new(ErrorKind::Denied, "read", "a list", why)
 }

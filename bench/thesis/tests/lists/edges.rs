@@ -21,13 +21,14 @@ fn lists_longer_than_the_cache_are_streamed_concurrently() {
         assert_eq!(lists.iter().map(|list| list.is_pinned()).collect::<Vec<_>>(), [false, false, true]);
         // Block by block from all of them in turn, as a scorer reads.
         let mut readers: Vec<_> = lists.iter().map(|list| list.reader(0)).collect();
-        let mut scratch = Vec::new();
+        let mut out = Vec::new();
         for from in (0..130_000).step_by(300) {
             for (request, reader) in requests.iter().zip(&mut readers) {
-                let to = reader.len().min(from + 300);
+                let bytes = written.bytes(&request.parts()[0]);
+                let to = bytes.len().min(from + 300);
                 if from < to {
-                    let expected = &written.bytes(&request.parts()[0])[from as usize..to as usize];
-                    assert!(reader.get(from..to, &mut scratch).unwrap() == expected);
+                    reader.read(from as u64..to as u64, &mut out).unwrap();
+                    assert!(out == bytes[from..to]);
                 }
             }
         }
@@ -51,12 +52,12 @@ fn a_stream_reads_ahead_only_in_sequential_access() {
         let request = written.request(0, 1, 390);
         let list = fetch(&prefetcher, &request).unwrap();
         assert!(!list.is_pinned());
-        let (bytes, mut scratch) = (written.bytes(&request.parts()[0]), Vec::new());
+        let (bytes, mut out) = (written.bytes(&request.parts()[0]), Vec::new());
         let mut reader = list.reader(0);
         let mut pages = |from: u64, len: u64| {
             let before = cache.stats().bytes_read;
-            let found = reader.get(from..from + len, &mut scratch).unwrap();
-            assert!(found == &bytes[from as usize..(from + len) as usize]);
+            reader.read(from..from + len, &mut out).unwrap();
+            assert!(out == bytes[from as usize..(from + len) as usize]);
             (cache.stats().bytes_read - before) / 4096
         };
         // The part begins at byte 100 of its first page.
@@ -167,10 +168,8 @@ fn waiting_threads_get_an_error_at_shutdown() {
         thread::scope(|scope| {
             let mut waiting: Vec<_> =
                 queries.iter().map(|query| scope.spawn(|| assert!(query.wait(0).is_err()))).collect();
-            waiting.push(scope.spawn(move || {
-                let mut scratch = Vec::new();
-                assert!(stream.reader(0).get(0..10, &mut scratch).is_err());
-            }));
+            let read = move || assert!(stream.reader(0).read(0..10, &mut Vec::new()).is_err());
+            waiting.push(scope.spawn(read));
             yield_until(|| cache.stats().waits >= 6);
             scope.spawn(|| drop(prefetcher));
             // Waiting threads get the error before the reads in flight have completed.
@@ -268,7 +267,7 @@ fn a_read_that_panics_fails_only_its_list() {
                 assert!(errors[0].starts_with("cannot read a at byte "), "{kind}: {}", errors[0]);
                 assert!((1..9).any(|page| errors[1] == why(page * 4096)), "{kind}: {}", errors[1]);
             }
-            assert!(stream.reader(0).get(0..10, &mut Vec::new()).is_err());
+            assert!(stream.reader(0).read(0..10, &mut Vec::new()).is_err());
             drop(stream);
             disk.repair();
             written.check(&request, &fetch(&prefetcher, &request).unwrap());

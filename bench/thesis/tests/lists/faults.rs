@@ -112,8 +112,7 @@ fn a_corrupt_page_is_never_returned() {
             let error = fetch(&prefetcher, damaged).err().expect("a damaged page");
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, Some(page as u64 * 4096)));
             let stream = fetch(&prefetcher, &requests[SHORT_LISTS as usize]).unwrap();
-            let mut scratch = Vec::new();
-            let read = stream.reader(0).get(0..9 * 4096 - 150, &mut scratch).is_ok();
+            let read = stream.reader(0).read(0..9 * 4096 - 150, &mut Vec::new()).is_ok();
             assert_eq!(read, page > 9, "{page}");
             disk.corrupt("a", |bytes| bytes[page * 4096 + 17] ^= 4);
             written.check(damaged, &fetch(&prefetcher, damaged).unwrap());
