@@ -23,9 +23,8 @@ mod options;
 mod whole_lists;
 
 pub use cache::{
-    FetchedList, ListCache, ListCacheStats, ListKey, ListReader, ListRequest, ListStream, Lookahead,
-    LookaheadSample, PARTS_MAX, PagePrefetcher, PageQuery, PinnedList, Prefetcher, QueuedQuery,
-    RequestedRange,
+    FetchedList, ListCache, ListCacheStats, ListKey, ListReader, ListRequest, Lookahead, LookaheadSample,
+    PARTS_MAX, PagePrefetcher, PageQuery, Prefetcher, QueuedQuery, RequestedRange,
 };
 pub use executor::{ListExecutor, TimedResult};
 pub use mapped_files::MappedFiles;

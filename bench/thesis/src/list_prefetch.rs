@@ -103,7 +103,7 @@ impl ListPrefetch {
                     if cached.is_none() {
                         prefetcher.fetch_detached(request.clone());
                     }
-                    Ok(cached.map(FetchedList::Pinned))
+                    Ok(cached)
                 };
                 requests.iter().map(look_up).collect()
             }

@@ -1,4 +1,4 @@
-//! Lists that can be read or will be: pinned in the cache, or streamed through the bounce buffer.
+//! Lists that can be read: pinned in the cache, or streamed through the bounce buffer.
 //!
 //! A [`FetchedList`] gives a [`ListReader`] for each of its parts. The methods of [`ListCache`] that return
 //! lists are here, so that the cache itself does not depend on its handles.
@@ -12,36 +12,27 @@ use crate::cache::{
 };
 use crate::{cache::request::ListRequest, cache::state::ListCacheState};
 
-/// A list that can be read.
-pub enum FetchedList {
-    /// The list is in the cache, and pinned until this is dropped.
-    Pinned(PinnedList),
-    /// The list does not fit into the cache: each read goes to the file.
-    Stream(ListStream),
+/// A list that can be read. It is not evicted before this is dropped.
+pub struct FetchedList {
+    cache: Arc<ListCache>,
+    source: ListSource,
 }
 
-/// A list in the cache. It is not evicted before this is dropped.
-pub struct PinnedList {
-    cache: Arc<ListCache>,
-    entry: u32,
-}
-
-/// A list that is read, and checked, chunk by chunk through the bounce buffer. Each reader has a buffer of
-/// the pages that it read last. In sequential reading it doubles with each chunk, up to the size of the
-/// bounce buffer and the limit of [`ListReader::with_buffer_bytes_max`].
-pub struct ListStream {
-    cache: Arc<ListCache>,
-    request: ListRequest,
+/// Where the bytes of a list are.
+enum ListSource {
+    /// In this cache entry, which is pinned.
+    Pinned(u32),
+    /// In files: the list does not fit into the cache. It is read, and checked, chunk by chunk through the
+    /// bounce buffer. Each reader has a buffer of the pages that it read last. In sequential reading it
+    /// doubles with each chunk, up to the size of the bounce buffer and the limit of
+    /// [`ListReader::with_buffer_bytes_max`].
+    Streamed(ListRequest),
 }
 
 impl FetchedList {
-    pub(crate) fn stream(cache: &Arc<ListCache>, request: &ListRequest) -> FetchedList {
-        FetchedList::Stream(ListStream { cache: Arc::clone(cache), request: request.clone() })
-    }
-
     /// Whether the list is in the cache.
     pub fn is_pinned(&self) -> bool {
-        matches!(self, FetchedList::Pinned(_))
+        matches!(self.source, ListSource::Pinned(_))
     }
 
     /// A reader of part `part`, which for a pinned list allocates nothing.
@@ -49,18 +40,20 @@ impl FetchedList {
     /// # Panics
     /// When there is no such part.
     pub fn reader(&self, part: usize) -> ListReader<'_> {
-        match self {
-            FetchedList::Pinned(pinned) => ListReader::pinned(&pinned.cache, pinned.entry, part),
-            FetchedList::Stream(stream) => ListReader::streamed(&stream.cache, &stream.request, part),
+        match &self.source {
+            ListSource::Pinned(entry) => ListReader::pinned(&self.cache, *entry, part),
+            ListSource::Streamed(request) => ListReader::streamed(&self.cache, request, part),
         }
     }
 }
 
-impl Drop for PinnedList {
+impl Drop for FetchedList {
     fn drop(&mut self) {
-        let mut state = self.cache.lock();
-        state.unpin(self.entry);
-        self.cache.unlock_and_notify(state);
+        if let ListSource::Pinned(entry) = self.source {
+            let mut state = self.cache.lock();
+            state.unpin(entry);
+            self.cache.unlock_and_notify(state);
+        }
     }
 }
 
@@ -70,9 +63,9 @@ impl ListCache {
     /// # Errors
     /// [`ErrorKind::Corrupt`](tierdex_io::ErrorKind::Corrupt) when the list in the cache under this key has
     /// other parts.
-    pub fn lookup(self: &Arc<Self>, request: &ListRequest) -> Result<Option<PinnedList>> {
+    pub fn lookup(self: &Arc<Self>, request: &ListRequest) -> Result<Option<FetchedList>> {
         let entry = self.lock().lookup(request)?;
-        Ok(entry.map(|entry| PinnedList { cache: Arc::clone(self), entry }))
+        Ok(entry.map(|entry| self.fetched_list(ListSource::Pinned(entry))))
     }
 
     /// Waits for a list of a query: see [`super::QueuedQuery::wait`].
@@ -87,13 +80,18 @@ impl ListCache {
         let entry = match admission {
             Some(Admission::Cached(entry)) => entry,
             Some(Admission::Rejected) => return Err(request.mismatch_error()),
-            Some(Admission::Streamed) | None => return Ok(FetchedList::stream(self, request)),
+            Some(Admission::Streamed) | None => {
+                return Ok(self.fetched_list(ListSource::Streamed(request.clone())));
+            }
         };
         if let Some(error) = state.error(entry) {
             return Err(error);
         }
         state.pin(entry);
-        drop(state);
-        Ok(FetchedList::Pinned(PinnedList { cache: Arc::clone(self), entry }))
+        Ok(self.fetched_list(ListSource::Pinned(entry)))
+    }
+
+    fn fetched_list(self: &Arc<Self>, source: ListSource) -> FetchedList {
+        FetchedList { cache: Arc::clone(self), source }
     }
 }

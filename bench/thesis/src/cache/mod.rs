@@ -12,7 +12,7 @@
 //! | to name a list | [`ListRequest`], [`RequestedRange`], [`ListKey`] |
 //! | to prefetch the lists of waiting queries | [`Prefetcher::push`], [`QueuedQuery::wait`] |
 //! | to look a list up, and fetch it later | [`ListCache::lookup`], [`Prefetcher::fetch_detached`] |
-//! | to read a list | [`FetchedList`], [`PinnedList`], [`ListStream`], [`ListReader`] |
+//! | to read a list | [`FetchedList`], [`ListReader`] |
 //! | to prefetch into the system's page cache instead | [`PagePrefetcher`], [`PageQuery`] |
 //! | counters | [`ListCacheStats`], [`LookaheadSample`] |
 //!
@@ -37,7 +37,7 @@ mod stats;
 mod worker;
 
 pub use key::ListKey;
-pub use list::{FetchedList, ListStream, PinnedList};
+pub use list::FetchedList;
 pub use list_cache::ListCache;
 pub use list_reader::ListReader;
 pub use lookahead::{Lookahead, LookaheadSample};

@@ -158,7 +158,7 @@ proptest! {
                                 3 => queries.clear(),
                                 4 => prefetcher.fetch_detached(request.clone()),
                                 5 => {
-                                    let list = cache.lookup(request).unwrap().map(FetchedList::Pinned);
+                                    let list = cache.lookup(request).unwrap();
                                     held.extend(list.map(|list| (request, list)));
                                 }
                                 6 => {
