@@ -4,7 +4,7 @@
 //! callback in query order. A thread whose result is too far ahead waits, so the buffer is bounded.
 
 use std::{collections::BTreeMap, sync::Condvar, sync::Mutex, sync::MutexGuard, sync::PoisonError};
-use tierdex::{Error, Result};
+use tierdex::Result;
 
 /// Results that may wait for an earlier one, for each thread.
 pub(crate) const RESULTS_AHEAD_PER_THREAD: usize = 4;
@@ -49,7 +49,7 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> OrderedDeli
         }
         state.buffered.insert(number, result);
         let before = state.next;
-        let guard = WakeOnPanic(&self.advanced);
+        let guard = OnPanic(|| self.advanced.notify_all());
         while !state.ended {
             let next = state.next;
             let Some(result) = state.buffered.remove(&next) else { break };
@@ -74,12 +74,6 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> OrderedDeli
         self.advanced.notify_all();
     }
 
-    /// Delivers an error for a query whose thread has panicked, so that later results are not blocked.
-    pub(crate) fn deliver_failure(&self, number: usize) {
-        let stopped = Error::Failed("the thread of the query panicked".to_string());
-        self.deliver(number, Err(stopped));
-    }
-
     /// The error that ended delivery, if any.
     pub(crate) fn into_result(self) -> std::result::Result<(), E> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -91,45 +85,12 @@ impl<T, E, A: FnMut(usize, Result<T>) -> std::result::Result<(), E>> OrderedDeli
     }
 }
 
-/// A result that a thread will deliver. If a panic drops it, it delivers an error, so that no thread waits
-/// for it.
-pub(crate) struct PendingResult<'d, T, A, E>
-where
-    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
-{
-    delivery: &'d OrderedDelivery<T, A, E>,
-    number: usize,
-}
+/// Calls a function when a panic unwinds. It must be forgotten otherwise.
+pub(crate) struct OnPanic<F: Fn()>(pub(crate) F);
 
-impl<'d, T, A, E> PendingResult<'d, T, A, E>
-where
-    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
-{
-    pub(crate) fn new(delivery: &'d OrderedDelivery<T, A, E>, number: usize) -> Self {
-        PendingResult { delivery, number }
-    }
-
-    /// Called before [`OrderedDelivery::deliver`].
-    pub(crate) fn disarm(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl<T, A, E> Drop for PendingResult<'_, T, A, E>
-where
-    A: FnMut(usize, Result<T>) -> std::result::Result<(), E>,
-{
+impl<F: Fn()> Drop for OnPanic<F> {
     fn drop(&mut self) {
-        self.delivery.deliver_failure(self.number);
-    }
-}
-
-/// Wakes all waiting threads when a panic unwinds.
-struct WakeOnPanic<'c>(&'c Condvar);
-
-impl Drop for WakeOnPanic<'_> {
-    fn drop(&mut self) {
-        self.0.notify_all();
+        (self.0)();
     }
 }
 

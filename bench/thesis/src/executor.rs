@@ -11,7 +11,7 @@
 //! always makes progress.
 
 use crate::cache::{ListCacheStats, ListRequest, LookaheadSample};
-use crate::delivery::{OrderedDelivery, PendingResult, RESULTS_AHEAD_PER_THREAD};
+use crate::delivery::{OnPanic, OrderedDelivery, RESULTS_AHEAD_PER_THREAD};
 use crate::list_prefetch::{ListPrefetch, PrefetchState, ReadMethodName};
 use crate::memory::{LIST_REQUEST_BYTES, memory_report, plans_bytes, thread_lists_bytes};
 use crate::{mapped_files::MappedFiles, options::ListOptions, whole_lists::WholeLists};
@@ -105,14 +105,10 @@ impl<S> PlannedQueries<S> {
         }
         state
     }
-}
 
-/// Ends the source if the thread that plans a query panics.
-struct PlanningGuard<'l, S>(&'l PlannedQueries<S>);
-
-impl<S> Drop for PlanningGuard<'_, S> {
-    fn drop(&mut self) {
-        drop(self.0.change_state(|state| state.ended = true));
+    /// Ends the source: no more queries are taken from it.
+    fn end(&self) {
+        drop(self.change_state(|state| state.ended = true));
     }
 }
 
@@ -150,25 +146,13 @@ impl ListExecutor {
     }
 
     /// Evaluates the queries of `source` until it returns `None`, on all search threads. Calls `answer` with
-    /// the number of each query and its result, in order. The error of a query goes to `answer` and affects
-    /// no other query; with a budget, a query whose plan or lists exceed its share fails in this way.
-    /// Several queries are taken before the first is answered; `source` must not wait for answers.
+    /// the number of each query, its result, and the time from when a thread took it, in order. The error of
+    /// a query goes to `answer` and affects no other query; with a budget, a query whose plan or lists exceed
+    /// its share fails in this way. Several queries are taken before the first is answered; `source` must not
+    /// wait for answers.
     ///
     /// # Errors
     /// The first error of `source` or of `answer`.
-    pub fn run<E: Send>(
-        &self,
-        source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
-        options: &SearchOptions,
-        mut answer: impl FnMut(usize, Result<SearchResult>) -> std::result::Result<(), E> + Send,
-    ) -> std::result::Result<(), E> {
-        self.run_timed(source, options, |number, timed| answer(number, timed.map(|(result, _)| result)))
-    }
-
-    /// As [`ListExecutor::run`]; `answer` also receives the time of each query, from when a thread took it.
-    ///
-    /// # Errors
-    /// As [`ListExecutor::run`].
     pub fn run_timed<E: Send>(
         &self,
         source: impl FnMut() -> std::result::Result<Option<Query>, E> + Send,
@@ -243,15 +227,17 @@ impl ListExecutor {
                 Ok(None) => return,
                 Err(error) => return delivery.end_with_error(error),
             };
-            let pending = PendingResult::new(delivery, number);
+            // If this thread panics, the others do not wait for its result.
+            let guard = OnPanic(|| {
+                delivery.deliver(number, Err(Error::Failed("the thread of the query panicked".to_string())));
+            });
             let timed = next.and_then(|next| {
                 let began = Instant::now();
                 Ok((self.evaluate(next, options)?, began.elapsed()))
             });
-            pending.disarm();
+            std::mem::forget(guard);
             if !delivery.deliver(number, timed) {
-                drop(queries.change_state(|state| state.ended = true));
-                return;
+                return queries.end();
             }
         }
     }
@@ -274,7 +260,7 @@ impl ListExecutor {
             let source = if plans_more && !state.ended { state.source.take() } else { None };
             if let Some(mut source) = source {
                 drop(state);
-                let guard = PlanningGuard(queries);
+                let guard = OnPanic(|| queries.end());
                 let planned = source().map(|query| query.map(|query| self.plan(&query, options)));
                 std::mem::forget(guard);
                 state = queries.change_state(|state| {

@@ -41,8 +41,8 @@ fn run_queries(
 ) {
     let mut queries = queries.iter();
     let source = || Ok::<_, ()>(queries.next().cloned());
-    let run = executor.run(source, search, |number, found| {
-        answer(number, found);
+    let run = executor.run_timed(source, search, |number, found| {
+        answer(number, found.map(|(found, _)| found));
         Ok(())
     });
     assert!(run.is_ok());
@@ -195,11 +195,11 @@ fn an_error_of_the_source_or_the_consumer_ends_the_run() {
         let executor = ListExecutor::new(&index, &ListOptions { threads, ..options }).unwrap();
         let mut given = queries.iter().take(20);
         let source = || given.next().cloned().map(Some).ok_or("no more");
-        assert_eq!(executor.run(source, &search, |_, _| Ok(())), Err("no more"));
+        assert_eq!(executor.run_timed(source, &search, |_, _| Ok(())), Err("no more"));
         let mut answered = 0;
         let mut given = queries.iter();
         let source = || Ok(given.next().cloned());
-        let run = executor.run(source, &search, |number, found| {
+        let run = executor.run_timed(source, &search, |number, found| {
             assert_eq!((number, found.is_ok()), (answered, true));
             answered += 1;
             if number == 7 { Err("enough") } else { Ok(()) }
