@@ -29,4 +29,4 @@ pub use cache::{
 pub use executor::{ListExecutor, TimedResult};
 pub use mapped_files::MappedFiles;
 pub use memory::memory_report;
-pub use options::{FileReads, ListOptions, Mode, QUERIES_AHEAD};
+pub use options::{FileReads, ListOptions, Mode};

@@ -116,12 +116,7 @@ impl ListPrefetch {
 
     /// Counters of the cache of lists; `None` without one.
     pub(crate) fn stats(&self) -> Option<ListCacheStats> {
-        match self {
-            ListPrefetch::Base | ListPrefetch::PageCache(_) => None,
-            ListPrefetch::OnMiss(prefetcher) | ListPrefetch::Ahead(prefetcher) => {
-                Some(prefetcher.cache().stats())
-            }
-        }
+        self.cache().map(|cache| cache.stats())
     }
 
     /// Bytes that the page cache prefetcher read.
@@ -135,11 +130,15 @@ impl ListPrefetch {
     /// The recorded lookahead samples, oldest first.
     pub(crate) fn lookahead_samples(&self) -> Vec<LookaheadSample> {
         match self {
-            ListPrefetch::Base => Vec::new(),
             ListPrefetch::PageCache(prefetcher) => prefetcher.lookahead_samples(),
-            ListPrefetch::OnMiss(prefetcher) | ListPrefetch::Ahead(prefetcher) => {
-                prefetcher.cache().lookahead_samples()
-            }
+            _ => self.cache().map(|cache| cache.lookahead_samples()).unwrap_or_default(),
+        }
+    }
+
+    fn cache(&self) -> Option<&Arc<ListCache>> {
+        match self {
+            ListPrefetch::Base | ListPrefetch::PageCache(_) => None,
+            ListPrefetch::OnMiss(prefetcher) | ListPrefetch::Ahead(prefetcher) => Some(prefetcher.cache()),
         }
     }
 }

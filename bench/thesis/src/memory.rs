@@ -1,8 +1,9 @@
 //! The memory budget of a [`ListExecutor`](super::ListExecutor): the size of each of its parts, computed
 //! before any of it is allocated.
 
+use crate::cache::{ListCache, LookaheadSample, READ_BYTES_MAX};
+use crate::delivery::RESULTS_AHEAD_PER_THREAD;
 use crate::options::{ListOptions, Mode};
-use crate::{cache::LookaheadSample, cache::READ_BYTES_MAX, delivery::RESULTS_AHEAD_PER_THREAD};
 use tierdex::internal::engine::part_sizes::{
     PROGRAM_BYTES, READ_CELL_BYTES, READ_STATE_BYTES, READ_THREAD_BYTES, RETAINED_BYTES, SEARCH_THREAD_BYTES,
     STACK_BYTES, hits_bytes, ordinary_lists_bytes, ordinary_plan_bytes, output_bytes, result_bytes,
@@ -71,7 +72,7 @@ fn memory_rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
         let cache = options.cache_bytes(index);
         add("cache", cache, Some(options.region.to_string()));
         let cells = cache / options.list_cell_bytes as u64;
-        add("cache metadata", options.cell_metadata() * cells, None);
+        add("cache metadata", ListCache::metadata_bytes_max() as u64 * cells, None);
     }
     add("queued queries", plans_bytes(index, options.dram), None);
     let threads = options.threads.max(1) as u64;

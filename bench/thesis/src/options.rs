@@ -1,7 +1,7 @@
 //! Options of a [`ListExecutor`](super::ListExecutor): read mode, cache, threads, memory tier of the
 //! metadata.
 
-use crate::cache::{ListCache, Lookahead};
+use crate::cache::Lookahead;
 use std::{fmt, str::FromStr};
 use tierdex::{Error, Index, Result, internal::engine::MetaTier, internal::engine::MetadataLocation};
 use tierdex_io::{ReadKind, ReadOptions, RegionKind, Size};
@@ -75,7 +75,7 @@ pub struct ListOptions {
     /// Bytes of a cell of the cache (a cache segment in thesis 7.2).
     pub list_cell_bytes: usize,
     /// Number of queries ahead for which lists are prefetched. [`Mode::BasePrefetch`] replaces adaptive by
-    /// [`QUERIES_AHEAD`].
+    /// 16 queries.
     pub lookahead: Lookahead,
     /// Number of lookahead samples to keep, the most recent ones. One is taken whenever a query ends.
     pub lookahead_samples: usize,
@@ -98,7 +98,7 @@ pub struct ListOptions {
 }
 
 /// Queries that [`Mode::BasePrefetch`] prefetches for (thesis, section 7.2.2).
-pub const QUERIES_AHEAD: u64 = 16;
+pub(crate) const QUERIES_AHEAD: u64 = 16;
 
 /// Smallest number of cells of a cache: one for lists and one for streams.
 pub(crate) const CACHE_CELLS_MIN: u64 = 2;
@@ -146,11 +146,6 @@ impl ListOptions {
     /// Where dictionaries, skip data and norms are.
     pub fn metadata_location(&self) -> MetadataLocation {
         MetadataLocation::of(self.meta_tier.clone(), self.mode.has_cache().then_some(&self.region))
-    }
-
-    /// Bytes of DRAM outside the region for each cell of the cache, at most.
-    pub(crate) fn cell_metadata(&self) -> u64 {
-        ListCache::metadata_bytes_max() as u64
     }
 
     /// How the reader thread reads files: through the page cache, with `read_depth` reads in flight.

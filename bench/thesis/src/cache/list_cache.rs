@@ -77,11 +77,7 @@ impl ListCache {
     pub fn stats(&self) -> ListCacheStats {
         let states = self.cells.len() * STATE_BYTES_PER_CELL;
         let stats = self.lock().stats();
-        ListCacheStats {
-            bounce_cells: (self.cells.len() - self.list_cells) as u64,
-            metadata_bytes: stats.metadata_bytes + states as u64,
-            ..stats
-        }
+        ListCacheStats { metadata_bytes: stats.metadata_bytes + states as u64, ..stats }
     }
 
     /// From now on records the lookahead each time a query ends, and keeps the last `samples` of these; none

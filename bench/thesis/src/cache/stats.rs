@@ -1,7 +1,6 @@
 //! Counters and sizes of the cache of lists.
 
-/// A snapshot of a [`ListCache`](super::ListCache). Sizes are in cells of `cell_bytes` bytes unless their
-/// name says bytes.
+/// A snapshot of a [`ListCache`](super::ListCache). Sizes are in cells unless their name says bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListCacheStats {
     /// Requested lists that were in the cache or loading; for [`super::ListCache::lookup`], ready ones only.
@@ -22,20 +21,14 @@ pub struct ListCacheStats {
     pub waits: u64,
     /// Completed reads.
     pub reads: u64,
-    /// Reads of `reads` that went through the system's page cache although direct reads were asked for.
-    pub reads_fell_back: u64,
     /// Bytes that were read.
     pub bytes_read: u64,
-    /// Bytes of a cell.
-    pub cell_bytes: u64,
     /// Cells for lists.
     pub cells: u64,
     /// Cells that hold no list.
     pub cells_free: u64,
     /// Cells of lists that are ready and not pinned.
     pub cells_evictable: u64,
-    /// Cells of the bounce buffer, which are not among `cells`.
-    pub bounce_cells: u64,
     /// Lists that are loading.
     pub loading: u64,
     /// Queries in the queue that have not ended.
@@ -55,10 +48,5 @@ impl ListCacheStats {
     /// Cells that hold lists.
     pub fn cells_used(&self) -> u64 {
         self.cells - self.cells_free
-    }
-
-    /// Hits as a fraction of requested lists.
-    pub fn hit_rate(&self) -> f64 {
-        self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }
 }

@@ -66,7 +66,6 @@ struct ListFill {
     in_flight: usize,
     error: Option<Error>,
     reads: u64,
-    reads_fell_back: u64,
     bytes_read: u64,
 }
 
@@ -246,7 +245,7 @@ impl FetchWorker {
 
     /// A read has completed. Its bytes are checked before other threads can see them.
     fn complete_read(&mut self, completion: Completion) {
-        let Completion { tag, target, result, fell_back } = completion;
+        let Completion { tag, target, result, .. } = completion;
         let Some(InFlightListRead { fill: number, part, offset }) = self.in_flight[tag as usize].take()
         else {
             return;
@@ -257,7 +256,6 @@ impl FetchWorker {
             result.and_then(|len| check_read_pages(&fill.request.parts()[part], offset, &target, len));
         drop(target);
         fill.reads += 1;
-        fill.reads_fell_back += u64::from(fell_back);
         fill.bytes_read += bytes as u64;
         fill.in_flight -= 1;
         if let Err(error) = checked {
@@ -353,7 +351,6 @@ impl ListFill {
             in_flight: 0,
             error: None,
             reads: 0,
-            reads_fell_back: 0,
             bytes_read: 0,
         }
     }
@@ -405,7 +402,6 @@ impl ListFill {
         let result = self.error.map_or(Ok(()), Err);
         let mut state = cache.lock();
         state.stats.reads += self.reads;
-        state.stats.reads_fell_back += self.reads_fell_back;
         state.stats.bytes_read += self.bytes_read;
         match self.into {
             FillTarget::Entry(entry) => state.finish_fill(entry, result),

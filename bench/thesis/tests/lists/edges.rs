@@ -358,7 +358,7 @@ fn a_list_requested_twice_is_fetched_once() {
         }
         let stats = cache.stats();
         assert_eq!((stats.hits, stats.misses, stats.fetched, stats.streamed), (5, 5, 5, 0));
-        assert_eq!((stats.hit_rate(), stats.reads), (0.5, 5));
+        assert_eq!(stats.reads, 5);
     });
 }
 
@@ -377,7 +377,8 @@ fn a_read_covers_up_to_a_mebibyte_of_a_part() {
         written.check(&request, &fetch(&prefetcher, &request).unwrap());
         let stats = cache.stats();
         assert_eq!((stats.reads, stats.bytes_read), (3, (1 + 5 + 4) * 4096));
-        assert_eq!((stats.cells_used(), stats.bounce_cells, stats.cells), (3, 8, 248));
+        // Eight cells are the bounce buffer.
+        assert_eq!((stats.cells_used(), stats.cells), (3, 248));
         let request = written.request(3, 1, 513);
         written.check(&request, &fetch(&prefetcher, &request).unwrap());
         assert_eq!(cache.stats().reads, 3 + 3);

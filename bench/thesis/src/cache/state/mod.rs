@@ -335,7 +335,6 @@ impl ListCacheState {
     pub(crate) fn stats(&self) -> ListCacheStats {
         let links = CellLinks::BYTES_PER_CELL * self.cells as usize;
         ListCacheStats {
-            cell_bytes: self.cell_bytes as u64,
             cells: self.cells.into(),
             cells_free: self.free.count().into(),
             cells_evictable: self.evictable.into(),
