@@ -41,7 +41,6 @@ pub mod seek_disk;
 pub mod serve;
 pub mod slow_tier;
 mod temporary_dir;
-mod value_names;
 
 pub use command_line::parse_flags;
 pub use error::{Error, Result};

@@ -21,7 +21,6 @@
 
 mod as_size;
 pub(crate) mod as_text;
-mod draw;
 mod measure;
 mod measurement;
 mod memory_plan;
@@ -30,8 +29,6 @@ mod queries;
 mod query_kind;
 mod reads;
 
-pub use draw::QueryWorkload;
-pub(crate) use draw::{DrawnQueries, TermPools};
 pub use measure::measure_cell;
 pub use measurement::{CacheCounters, CellMeasurement};
 pub(crate) use memory_plan::set_memory_limit;

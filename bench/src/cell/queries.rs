@@ -1,6 +1,6 @@
 //! The queries of a cell.
 
-use crate::{Error, Result, cell::as_text, cell::query_kind::QueryShape, query_lines};
+use crate::{Error, Result, cell::query_kind::QueryShape, query_lines};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tierdex::{Index, Query};
@@ -28,7 +28,6 @@ pub enum CellQueries {
         /// The terms of each query.
         terms: Vec<Vec<String>>,
         /// The form of the queries.
-        #[serde(with = "as_text")]
         shape: QueryShape,
         /// The number of the field.
         field: usize,

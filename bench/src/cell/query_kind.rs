@@ -4,21 +4,22 @@
 //! collection of 160 GB of documents of 1 KB. Here the limits are the same shares of the documents: a 160th
 //! and a 160,000th.
 
-use crate::value_names::value_names;
+use serde::{Deserialize, Serialize};
 use tierdex::Query;
 
 /// A class of terms, by document frequency.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 pub enum TermClass {
     /// High: from 1/160 of the documents on.
+    #[serde(rename = "H")]
     High,
     /// Medium: from 1/160,000 of the documents on.
+    #[serde(rename = "M")]
     Medium,
     /// Low: the rest.
+    #[serde(rename = "L")]
     Low,
 }
-
-value_names!(TermClass, "class of terms"; High = "H", Medium = "M", Low = "L");
 
 /// Approximate number of documents of the thesis' collection.
 const THESIS_DOCUMENTS: u64 = 160_000_000;
@@ -53,7 +54,8 @@ impl TermClass {
 }
 
 /// The form of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum QueryShape {
     /// One term.
     Single,
@@ -62,8 +64,6 @@ pub enum QueryShape {
     /// A disjunction of two terms.
     Or,
 }
-
-value_names!(QueryShape, "shape of queries"; Single = "SINGLE", And = "AND", Or = "OR");
 
 impl QueryShape {
     /// Number of terms of a query.

@@ -318,7 +318,7 @@ fn wrong_requests_and_missing_indexes_give_one_line() {
         (2, format!(r#"{{"experiment": "draw", {draw}}}"#), "missing field `repeats`"),
         (2, format!(r#"{{"experiment": "draw", {draw}, "repeats": 100}}"#), "`repeats` must be 0 to 99"),
         (2, format!(r#"{{"experiment": "draw", {draw}, "repeats": "x"}}"#), "`repeats`: invalid type"),
-        (2, r#"{"experiment": "draw", "class": "X"}"#.to_string(), "`class`: `X` is not a class of terms"),
+        (2, r#"{"experiment": "draw", "class": "X"}"#.to_string(), "`class`: unknown variant `X`"),
         (
             2,
             r#"{"experiment": "draw", "index": "i", "class": "H", "shape": "AND", "count": 0, "seed": 1,
