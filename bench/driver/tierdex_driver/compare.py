@@ -80,7 +80,7 @@ def measure(program: Program, cell: dict[str, Any]) -> dict[str, Any]:
             machine.drop_page_cache()
             place = dict(cell.get("process", {}))
             place["join"] = [*place.get("join", []), str(group.procs)]
-            cell = cell | {"process": place | {"stat": str(group.stat)}}
+            cell = cell | {"process": place}
         process = program.start(cell)
         return finish(process, group is not None and group.was_out_of_memory())
 

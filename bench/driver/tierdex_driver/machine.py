@@ -128,10 +128,6 @@ class Group:
     def procs(self) -> Path:
         return self.path / "cgroup.procs"
 
-    @property
-    def stat(self) -> Path:
-        return self.path / "memory.stat"
-
     def words(self) -> list[str]:
         """The words before a command that runs in this group."""
         return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.procs)]

@@ -237,7 +237,7 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
             if context.groups and one.get("limit"):
                 group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
                 group.limit_memory(machine.bytes_of(one["limit"]))
-                place |= {"join": [str(group.procs)], "stat": str(group.stat)}
+                place["join"] = [str(group.procs)]
                 if throttle and throttle.version == group.version == 2:
                     limit_reads(group, device, index)
             if disk:

@@ -1,36 +1,27 @@
 //! Values of the engine in JSON, in the form in which flags write them.
 
-use serde::{Deserialize, Deserializer, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, de::Error};
 use std::{fmt::Display, str::FromStr};
-
-/// Writes a value as its text.
-pub(crate) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(value)
-}
+use tierdex::io::Size;
 
 /// Parses the text of a value.
-pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-    from: D,
-) -> Result<T, D::Error> {
+pub(super) fn value<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
 
-/// Writes and parses values that may be null.
-pub(crate) mod optional {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use std::{fmt::Display, str::FromStr};
+/// Parses the text of a value, or null.
+pub(super) fn option<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+}
 
-    pub(crate) fn serialize<T: Display, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
-        match value {
-            Some(value) => to.collect_str(value),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Option<T>, D::Error> {
-        let text = Option::<String>::deserialize(from)?;
-        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+/// Parses a size in bytes, such as `50M`, or null.
+pub(super) fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    match option(from)? {
+        None => Ok(None),
+        Some(Size::Bytes(bytes)) => Ok(Some(bytes)),
+        Some(size) => Err(D::Error::custom(format!("`{size}` is not a size in bytes, such as 50M"))),
     }
 }

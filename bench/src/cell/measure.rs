@@ -11,7 +11,7 @@
 //! 4. Return the measurements of the second repetition, and a checksum of the hits of both.
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
-use crate::cell::{Cell, EngineReads, Reads, processors::Processors};
+use crate::cell::{Cell, Reads, processors::Processors};
 use crate::{Error, HeldIndex, Result};
 use rustix::fs::OFlags;
 use std::os::unix::fs::OpenOptionsExt;
@@ -37,28 +37,16 @@ pub fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
     place.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
     let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
-    let mut measured = match &cell.reads {
+    match &cell.reads {
         Reads::Searcher { region, slow_tier } => {
-            run.run_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?)?
+            run.run_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?)
         }
-        Reads::HeldEngine { region, single } => {
-            let reads = EngineReads { single: *single, ..EngineReads::default() };
-            let options = reads.options(cell.threads, cell.k).keep_in(region.clone());
-            run.run_engine(&options, *single)?
-        }
-        Reads::Engine(reads) => run.run_engine(&reads.options(cell.threads, cell.k), reads.single)?,
+        Reads::Engine(reads) => run.run_engine(&reads.options(cell.threads, cell.k)),
         Reads::Lists(reads) => {
             let executor = ListExecutor::new(&run.index, &reads.options(cell.threads, cell.k))?;
-            run.run_executor(&executor, reads.samples)?
+            run.run_executor(&executor, reads.samples)
         }
-    };
-    measured.process_peak = process_status("VmHWM:").unwrap_or(0) << 10;
-    if let Some(stat) = place.stat.as_ref().and_then(|path| fs::read_to_string(path).ok()) {
-        // The first name is that of version 1, the second that of version 2.
-        measured.own = number_of(&stat, "rss").or_else(|| number_of(&stat, "anon"));
-        measured.page_cache = number_of(&stat, "cache").or_else(|| number_of(&stat, "file"));
     }
-    Ok(measured)
 }
 
 /// Moves this process into a control group.
@@ -88,7 +76,7 @@ impl CellRun<'_> {
         let processors = Processors::allowed()?;
         let counters =
             || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: bytes_fetched() };
-        let measured = self.measure_repetitions(true, &counters, &|| self.search_all(held, &processors))?;
+        let measured = self.measure_repetitions(&counters, &|| self.search_all(held, &processors))?;
         Ok(CellMeasurement { engine: "none".to_string(), ..measured })
     }
 
@@ -122,37 +110,30 @@ impl CellRun<'_> {
         Ok(measured.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Answers all queries by an engine. If `single`, each is submitted when the one before is answered, else
-    /// all are a batch.
-    fn run_engine(&self, options: &EngineOptions, single: bool) -> Result<CellMeasurement> {
+    /// Answers all queries by an engine, as a batch.
+    fn run_engine(&self, options: &EngineOptions) -> Result<CellMeasurement> {
         let engine = Engine::new(&self.index, options)?;
         let repetition = || -> Result<Repetition> {
             let mut measured = Repetition::new(self.queries.len());
             let mut requests =
                 self.queries.iter().map(|query| SearchRequest::new(query.clone()).options(self.options));
-            let mut record = |number, found: tierdex::Result<Hits>| {
-                let Hits { hits, total, took, queued, .. } = found?;
-                measured.record(number, &hits, self.matches(total.value()), took.saturating_sub(queued));
-                Ok(())
-            };
-            match single {
-                true => {
-                    let mut answered = requests.enumerate();
-                    answered.try_for_each(|(number, request)| record(number, engine.search(request)))?;
-                }
-                false => engine.run_ordered(|| Ok::<_, tierdex::Error>(requests.next()), record)?,
-            }
+            engine.run_ordered(
+                || Ok::<_, tierdex::Error>(requests.next()),
+                |number, found| {
+                    let Hits { hits, total, took, queued, .. } = found?;
+                    measured.record(number, &hits, self.matches(total.value()), took.saturating_sub(queued));
+                    Ok(())
+                },
+            )?;
             Ok(measured)
         };
-        let is_held = matches!(self.cell.reads, Reads::HeldEngine { .. });
         let counters = || {
             let cache = Some(page_counters(&engine.stats()));
             ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: bytes_fetched() }
         };
-        let measured = self.measure_repetitions(is_held, &counters, &repetition)?;
+        let measured = self.measure_repetitions(&counters, &repetition)?;
         Ok(CellMeasurement {
             engine: engine.read_method().to_string(),
-            fallback: engine.fallback().map(str::to_string),
             planned: engine.memory().needed(),
             ..measured
         })
@@ -178,17 +159,15 @@ impl CellRun<'_> {
             bytes_read: executor.bytes_read(),
             fetched: bytes_fetched(),
         };
-        let measured = self.measure_repetitions(false, &counters, &repetition)?;
+        let measured = self.measure_repetitions(&counters, &repetition)?;
         // The samples are of both repetitions; those of the first are dropped.
         let began = self.queries.len() as u64;
         let noted = executor.lookahead_samples().into_iter().filter(|sample| sample.ended > began);
         let mut samples: Vec<_> = noted.map(|sample| (sample.ended - began, sample.queries)).collect();
         samples.drain(..samples.len().saturating_sub(samples_max));
         Ok(CellMeasurement {
-            lookahead_max: executor.stats().map_or(0, |stats| stats.lookahead_max),
             samples,
             engine: executor.read_method().to_string(),
-            fallback: executor.fallback().map(str::to_string),
             planned: executor.memory().needed(),
             ..measured
         })
@@ -213,7 +192,6 @@ impl CellRun<'_> {
     /// measured repetition.
     fn measure_repetitions(
         &self,
-        in_memory: bool,
         counters: &dyn Fn() -> ReadCounters,
         repetition: &dyn Fn() -> Result<Repetition>,
     ) -> Result<CellMeasurement> {
@@ -222,6 +200,7 @@ impl CellRun<'_> {
         let before = counters();
         let mut second = self.counted_repetition(repetition)?;
         let after = counters();
+        let in_memory = matches!(self.cell.reads, Reads::Searcher { .. });
         let least = self.cell.seconds.unwrap_or(if in_memory { MEMORY_SECONDS_MIN } else { 0.0 });
         while second.seconds < least && !self.queries.is_empty() {
             second.add(repetition()?)?;
@@ -251,26 +230,12 @@ const PERF_ACKNOWLEDGEMENT: &str = "ack\n\0";
 
 /// The counters of an engine's cache.
 fn page_counters(stats: &CacheStats) -> CacheCounters {
-    CacheCounters {
-        hits: stats.hits,
-        misses: stats.misses,
-        streamed: stats.no_frame,
-        evictions: stats.evictions,
-        waits: stats.waits,
-        reads: stats.reads,
-    }
+    CacheCounters { hits: stats.hits, misses: stats.misses, waits: stats.waits, reads: stats.reads }
 }
 
 /// The counters of a cache of lists.
 fn list_counters(stats: &ListCacheStats) -> CacheCounters {
-    CacheCounters {
-        hits: stats.hits,
-        misses: stats.misses,
-        streamed: stats.streamed,
-        evictions: stats.evictions,
-        waits: stats.waits,
-        reads: stats.reads,
-    }
+    CacheCounters { hits: stats.hits, misses: stats.misses, waits: stats.waits, reads: stats.reads }
 }
 
 /// Answers all queries the first time. Callgrind counts events in this function only, so it must not be
@@ -368,11 +333,6 @@ fn bytes_fetched() -> Option<u64> {
     number_of(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
 }
 
-/// The number after `name` in `/proc/self/status`.
-fn process_status(name: &str) -> Option<u64> {
-    number_of(&fs::read_to_string("/proc/self/status").ok()?, name)
-}
-
 /// The number that follows `name` at the beginning of a line.
 fn number_of(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
@@ -407,8 +367,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_by_name() {
-        assert_eq!(number_of("cache 5\nrss_huge 7\nrss 6\n", "rss"), Some(6));
-        assert_eq!(number_of("VmHWM:\t  12 kB\n", "VmHWM:"), Some(12));
-        assert_eq!(number_of("anon x\n", "anon"), None);
+        assert_eq!(number_of("rchar: 5\nread_bytes: 6\n", "read_bytes:"), Some(6));
+        assert_eq!(number_of("read_bytes: x\n", "read_bytes:"), None);
     }
 }

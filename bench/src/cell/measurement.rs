@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 /// The measurements of a cell. Figures are of the second repetition unless stated otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct CellMeasurement {
     /// Seconds of the first repetition.
     pub first_seconds: f64,
@@ -24,8 +24,6 @@ pub struct CellMeasurement {
     pub bytes_fetched: Option<u64>,
     /// Counters of the cache of lists or pages; `None` without one.
     pub lists: Option<CacheCounters>,
-    /// Largest lookahead in queries, over both repetitions.
-    pub lookahead_max: u64,
     /// Lookahead samples: completed queries, and queries prefetched at that time.
     #[serde(rename = "lookahead_samples")]
     pub samples: Vec<(u64, u64)>,
@@ -38,33 +36,18 @@ pub struct CellMeasurement {
     pub checksum: u64,
     /// Description of the I/O engine.
     pub engine: String,
-    /// Why the requested I/O engine was not used.
-    pub fallback: Option<String>,
     /// Bytes of DRAM that are needed according to the memory report.
     #[serde(rename = "planned_bytes")]
     pub planned: u64,
-    /// Peak resident memory of the process in bytes, pages of mapped files included.
-    #[serde(rename = "process_peak_bytes")]
-    pub process_peak: u64,
-    /// Memory of the control group without page cache at the end, in bytes.
-    #[serde(rename = "group_own_bytes")]
-    pub own: Option<u64>,
-    /// Page cache of the control group at the end, in bytes.
-    #[serde(rename = "group_page_cache_bytes")]
-    pub page_cache: Option<u64>,
 }
 
 /// Counters of requests to the cache of lists, or of an engine's requests for pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct CacheCounters {
     /// Lists or pages that were cached or being fetched.
     pub hits: u64,
     /// Requested lists or pages that were neither.
     pub misses: u64,
-    /// Misses that were not cached, as the cache had too few free cells.
-    pub streamed: u64,
-    /// Evicted lists or pages.
-    pub evictions: u64,
     /// Times a query waited for a list or a page.
     pub waits: u64,
     /// Completed reads.
@@ -77,8 +60,6 @@ impl CacheCounters {
         CacheCounters {
             hits: self.hits - earlier.hits,
             misses: self.misses - earlier.misses,
-            streamed: self.streamed - earlier.streamed,
-            evictions: self.evictions - earlier.evictions,
             waits: self.waits - earlier.waits,
             reads: self.reads - earlier.reads,
         }

@@ -19,11 +19,9 @@
 //! `tierdex-bench cell` reads a cell from its standard input, so each measurement has a process of its own.
 //! The [`driver`](crate::driver) makes cells; its command `compare` runs any cells with two builds.
 
-mod as_size;
-pub(crate) mod as_text;
+mod as_text;
 mod measure;
 mod measurement;
-mod memory_plan;
 mod processors;
 mod queries;
 mod query_kind;
@@ -31,18 +29,17 @@ mod reads;
 
 pub use measure::measure_cell;
 pub use measurement::{CacheCounters, CellMeasurement};
-pub(crate) use memory_plan::set_memory_limit;
 pub use queries::CellQueries;
 pub use query_kind::{QueryShape, TermClass};
 pub use reads::{EngineReads, ListReads, Reads};
 
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::PathBuf;
 use tierdex::{Bm25, SearchOptions, limits::DEFAULT_B, limits::DEFAULT_K1};
 
 /// One measurement. Members that have a default may be left out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
     /// Directory of the index.
@@ -53,7 +50,7 @@ pub struct Cell {
     #[serde(default)]
     pub reads: Reads,
     /// Hits per query.
-    #[serde(default = "default_hits")]
+    #[serde(default = "number::<10>")]
     pub k: usize,
     /// Whether matches are counted.
     #[serde(default)]
@@ -68,13 +65,13 @@ pub struct Cell {
     #[serde(default = "default_b")]
     pub b: f64,
     /// Query threads; of a searcher each is pinned to a processor.
-    #[serde(default = "default_threads")]
+    #[serde(default = "number::<1>")]
     pub threads: usize,
     /// Seconds that the second repetition takes at least: it is itself repeated until then [default: 0.25 for
     /// an index in memory, else 0].
     pub seconds: Option<f64>,
     /// Memory limit of the process in bytes. The process that starts this one creates the control group.
-    #[serde(default, with = "as_size")]
+    #[serde(default, deserialize_with = "as_text::bytes")]
     pub limit: Option<u64>,
     /// Control groups that the process joins before it opens the index, and its processor.
     #[serde(default)]
@@ -82,15 +79,13 @@ pub struct Cell {
 }
 
 /// Control groups and processor of the process of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProcessPlacement {
     /// Files of control groups into which the process first writes its process id.
     pub join: Vec<PathBuf>,
     /// File of a control group that throttles reads, into which the process later writes its process id.
     pub throttle: Option<PathBuf>,
-    /// The memory statistics file of the control group.
-    pub stat: Option<PathBuf>,
     /// Pipes of `perf stat --control`: that for commands, and that for their acknowledgements. Events are
     /// counted during the second repetition.
     pub perf: Option<(PathBuf, PathBuf)>,
@@ -125,8 +120,8 @@ impl Cell {
     }
 }
 
-fn default_hits() -> usize {
-    10
+fn number<const NUMBER: usize>() -> usize {
+    NUMBER
 }
 
 fn default_k1() -> f64 {
@@ -137,62 +132,66 @@ fn default_b() -> f64 {
     DEFAULT_B
 }
 
-fn default_threads() -> usize {
-    1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slow_tier::ReadDelay;
+    use tierdex::{internal::cache::PolicyKind, io::RegionKind, io::Size};
+    use tierdex_thesis::Lookahead;
 
     #[test]
-    fn a_cell_round_trips_through_json() {
-        let list = r#"{"index": "i", "queries": {"terms": [["a", "ü\""], ["c", "d"]], "shape": "AND", "field": 3},
-            "reads": {"by": "lists", "mode": "base", "dram": "50M", "region": "file:/dev/shm/a", "size": "5%"},
-            "k": 1024, "count": true, "k1": 0.9, "b": 0, "limit": "7",
-            "process": {"join": ["/sys/fs/cgroup/x/cgroup.procs"], "processor": 1, "perf": ["c", "a"]}}"#;
-        let engine = r#"{"index": "i", "queries": {"file": "q"}, "threads": 2,
-            "reads": {"by": "engine", "size": "0.5%", "io": "pread", "policy": "sieve"}}"#;
-        let memory = r#"{"index": "i", "queries": {"texts": ["+a b"]},
-            "reads": {"by": "searcher", "region": "numa:1", "slow-tier": "300,2.5"}}"#;
-        for text in [list, engine, memory] {
-            let cell: Cell = serde_json::from_str(text).unwrap();
-            let again = serde_json::to_string(&cell).unwrap();
-            assert_eq!(serde_json::from_str::<Cell>(&again).unwrap(), cell, "{again}");
-        }
+    fn cells_are_parsed() {
+        let parse = |members: &str| -> Cell {
+            serde_json::from_str(&format!(r#"{{"index": "i", {members}}}"#)).unwrap()
+        };
+        let list = parse(
+            r#""queries": {"terms": [["a", "ü\""], ["c", "d"]], "shape": "AND", "field": 3},
+            "limit": "7", "b": 0,
+            "reads": {"by": "lists", "mode": "base", "dram": "50M", "region": "file:/dev/shm/a", "size": "5%",
+                "lookahead": "1023"},
+            "process": {"join": ["/sys/fs/cgroup/x/cgroup.procs"], "processor": 1, "perf": ["c", "a"]}"#,
+        );
+        let Reads::Lists(reads) = &list.reads else { panic!("{list:?}") };
+        let lookahead = Lookahead::Queries(1023);
+        assert_eq!(
+            (reads.dram, reads.size, reads.lookahead),
+            (Some(50 << 20), Size::BasisPoints(500), lookahead)
+        );
+        assert_eq!((list.limit, list.k, list.threads, list.k1, list.b), (Some(7), 10, 1, DEFAULT_K1, 0.0));
+        let engine = parse(
+            r#""queries": {"file": "q"}, "threads": 2,
+            "reads": {"by": "engine", "size": "0.5%", "io": "pread", "policy": "sieve", "dram": null}"#,
+        );
+        let Reads::Engine(reads) = &engine.reads else { panic!("{engine:?}") };
+        assert_eq!((reads.policy, reads.dram, reads.depth), (Some(PolicyKind::Sieve), None, 32));
+        let memory = parse(
+            r#""queries": {"texts": ["+a b"]},
+            "reads": {"by": "searcher", "region": "numa:1", "slow-tier": "300,2.5"}"#,
+        );
+        let Reads::Searcher { region, slow_tier } = &memory.reads else { panic!("{memory:?}") };
+        let slow = ReadDelay { nanoseconds: 300, gbps: Some(2.5) };
+        assert_eq!((region, slow_tier), (&RegionKind::Numa(1), &Some(slow)));
     }
 
     #[test]
-    fn impossible_values_are_rejected() {
-        for (members, word) in [
-            (r#""threads": 0"#, "threads"),
-            (r#""reads": {"by": "lists", "mode": "hybrid", "segment": 0}"#, "segment"),
-            (r#""reads": {"by": "lists", "mode": "hybrid", "segment": 5000}"#, "segment"),
-            (r#""reads": {"by": "lists", "mode": "hybrid", "samples": 18446744073709551615}"#, "samples"),
-            (r#""reads": {"by": "engine", "depth": 0}"#, "depth"),
-            (r#""reads": {"by": "engine", "region": "hugetlb"}"#, "region"),
+    fn wrong_reads_are_rejected_by_name() {
+        for (reads, word) in [
+            (r#"{"by": "lists", "segment": 0}"#, "segment"),
+            (r#"{"by": "lists", "segment": 5000}"#, "segment"),
+            (r#"{"by": "lists", "samples": 18446744073709551615}"#, "samples"),
+            (r#"{"by": "lists", "lookahead": "0"}"#, "1023"),
+            (r#"{"by": "lists", "lookahead": "pins"}"#, "1023"),
+            (r#"{"by": "engine", "depth": 0}"#, "depth"),
+            (r#"{"by": "engine", "region": "hugetlb"}"#, "region"),
+            (r#"{"by": "engine", "dram": "x"}"#, "size"),
+            (r#"{"by": "engine", "mode": "base"}"#, "mode"),
+            (r#"{"by": "disk"}"#, "disk"),
         ] {
-            let text = format!(r#"{{"index": "i", "queries": {{"texts": ["a"]}}, {members}}}"#);
-            let error = serde_json::from_str::<Cell>(&text).unwrap().check().unwrap_err().to_string();
-            assert!(error.contains(word) && !error.contains('\n'), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_member_is_named() {
-        let wrong = [
-            (r#"{"index": "i"}"#, "queries"),
-            (r#"{"index": "i", "queries": {"texts": []}, "hits": 3}"#, "hits"),
-            (r#"{"index": "i", "queries": {"texts": []}, "reads": {"by": "engine", "dram": "x"}}"#, "size"),
-            (
-                r#"{"index": "i", "queries": {"texts": []}, "reads": {"by": "engine", "mode": "base"}}"#,
-                "mode",
-            ),
-            (r#"{"index": "i", "queries": {"texts": []}, "reads": {"by": "disk"}}"#, "disk"),
-        ];
-        for (text, word) in wrong {
-            let error = serde_json::from_str::<Cell>(text).unwrap_err().to_string();
-            assert!(error.contains(word) && !error.contains('\n'), "{text}: {error}");
+            let text = format!(r#"{{"index": "i", "queries": {{"texts": []}}, "reads": {reads}}}"#);
+            let cell = serde_json::from_str::<Cell>(&text).map_err(|error| error.to_string());
+            let checked = cell.and_then(|cell| cell.check().map_err(|error| error.to_string()));
+            let error = checked.unwrap_err();
+            assert!(error.contains(word) && !error.contains('\n'), "{reads}: {error}");
         }
     }
 }

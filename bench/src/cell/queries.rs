@@ -1,12 +1,12 @@
 //! The queries of a cell.
 
 use crate::{Error, Result, cell::query_kind::QueryShape, query_lines};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::path::PathBuf;
 use tierdex::{Index, Query};
 
 /// The queries of a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(
     untagged,
     deny_unknown_fields,

@@ -1,32 +1,23 @@
 //! How the queries of a cell read posting lists.
 
-use crate::{Error, cell::as_size, cell::as_text, slow_tier::ReadDelay};
-use serde::{Deserialize, Serialize};
+use crate::{Error, cell::as_text, slow_tier::ReadDelay};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
 use tierdex::{EngineOptions, io::ReadKind, io::ReadOptions, io::RegionKind, io::Size};
 use tierdex_thesis::{FileReads, ListOptions, Lookahead, Mode};
 
 /// How queries are answered. Sizes are texts, as flags write them: `50M`, `5%`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reads {
     /// By a searcher on the query threads, over an index that is held in a memory region as a whole.
     Searcher {
         /// The region of the index.
-        #[serde(default = "default_region", with = "as_text")]
+        #[serde(default = "default_region", deserialize_with = "as_text::value")]
         region: RegionKind,
         /// Emulation of a slower memory tier for its lists.
-        #[serde(default, rename = "slow-tier", with = "as_text::optional")]
+        #[serde(default, rename = "slow-tier", deserialize_with = "as_text::option")]
         slow_tier: Option<ReadDelay>,
-    },
-    /// By an engine, over an index that is held in a memory region as a whole.
-    HeldEngine {
-        /// The region of the index.
-        #[serde(default = "default_region", with = "as_text")]
-        region: RegionKind,
-        /// Whether a query is submitted when the one before is answered, instead of as a batch.
-        #[serde(default)]
-        single: bool,
     },
     /// By an engine that reads pages into its cache.
     Engine(EngineReads),
@@ -41,31 +32,29 @@ impl Default for Reads {
 }
 
 /// Settings of an engine. What is left out is chosen as for users.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct EngineReads {
     /// Memory budget in bytes.
-    #[serde(with = "as_size")]
+    #[serde(deserialize_with = "as_text::bytes")]
     pub dram: Option<u64>,
     /// Size of the cache; without it the cache is in DRAM and counts towards the budget.
-    #[serde(with = "as_text::optional")]
+    #[serde(deserialize_with = "as_text::option")]
     pub size: Option<Size>,
     /// Memory region of a cache whose size is given.
-    #[serde(with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub region: RegionKind,
     /// Memory tier of terms, skip data and lengths.
-    #[serde(with = "as_text::optional")]
+    #[serde(deserialize_with = "as_text::option")]
     pub meta_tier: Option<MetaTier>,
     /// Eviction policy.
-    #[serde(with = "as_text::optional")]
+    #[serde(deserialize_with = "as_text::option")]
     pub policy: Option<PolicyKind>,
     /// Interface of reads.
-    #[serde(with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub io: ReadKind,
     /// Reads in flight.
     pub depth: usize,
-    /// Whether a query is submitted when the one before is answered, instead of as a batch.
-    pub single: bool,
 }
 
 impl Default for EngineReads {
@@ -78,7 +67,6 @@ impl Default for EngineReads {
             policy: None,
             io: ReadKind::Auto,
             depth: DEFAULT_DEPTH,
-            single: false,
         }
     }
 }
@@ -90,43 +78,57 @@ const LOOKAHEAD_SAMPLES_MAX: usize = 1 << 20;
 const DEFAULT_DEPTH: usize = 32;
 
 /// Settings of a mode of the thesis.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ListReads {
     /// The mode.
-    #[serde(with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub mode: Mode,
     /// Memory budget in bytes.
-    #[serde(default, with = "as_size")]
+    #[serde(deserialize_with = "as_text::bytes")]
     pub dram: Option<u64>,
     /// Size of the postings cache.
-    #[serde(default = "default_size", with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub size: Size,
     /// Memory region of the postings cache.
-    #[serde(default = "default_region", with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub region: RegionKind,
     /// Memory tier of terms, skip data and lengths.
-    #[serde(default = "default_metadata_tier", with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub meta_tier: MetaTier,
     /// Bytes of a cache segment (thesis, section 7.2).
-    #[serde(default = "default_segment_bytes")]
     pub segment: u64,
     /// How far ahead lists are prefetched.
-    #[serde(default = "default_lookahead", with = "lookahead_json")]
+    #[serde(deserialize_with = "parse_lookahead")]
     pub lookahead: Lookahead,
     /// Interface of reads into the cache; modes without a cache read by `pread` if it is that, else mapped
     /// files.
-    #[serde(default = "default_read_kind", with = "as_text")]
+    #[serde(deserialize_with = "as_text::value")]
     pub io: ReadKind,
     /// Whether the system reads ahead in files.
-    #[serde(default = "default_readahead")]
     pub readahead: bool,
     /// Reads in flight.
-    #[serde(default = "default_depth")]
     pub depth: usize,
     /// Number of lookahead samples that are kept.
-    #[serde(default)]
     pub samples: usize,
+}
+
+impl Default for ListReads {
+    fn default() -> ListReads {
+        ListReads {
+            mode: Mode::HybridPrefetch,
+            dram: None,
+            size: Size::BasisPoints(10_000),
+            region: RegionKind::Dram,
+            meta_tier: MetaTier::Dram,
+            segment: 32 << 10,
+            lookahead: Lookahead::Adaptive,
+            io: ReadKind::Auto,
+            readahead: true,
+            depth: DEFAULT_DEPTH,
+            samples: 0,
+        }
+    }
 }
 
 impl Reads {
@@ -207,81 +209,20 @@ impl ListReads {
     }
 }
 
-/// A lookahead as flags write it: `adaptive`, or a number of queries.
-pub(crate) fn lookahead_text(lookahead: Lookahead) -> String {
-    match lookahead {
-        Lookahead::Adaptive => "adaptive".to_string(),
-        Lookahead::Queries(queries) => queries.to_string(),
-    }
-}
-
 /// Largest lookahead in queries: the executor plans no further ahead.
 const LOOKAHEAD_QUERIES_MAX: u64 = 1023;
 
-/// Parses what [`lookahead_text`] writes.
-pub(crate) fn parse_lookahead(text: &str) -> Result<Lookahead, String> {
+/// Parses a lookahead: `adaptive`, or a number of queries.
+fn parse_lookahead<'de, D: Deserializer<'de>>(from: D) -> Result<Lookahead, D::Error> {
+    let text = String::deserialize(from)?;
     if text == "adaptive" {
         return Ok(Lookahead::Adaptive);
     }
     let queries = text.parse().ok().filter(|queries| (1..=LOOKAHEAD_QUERIES_MAX).contains(queries));
-    let queries = queries.map(Lookahead::Queries);
-    queries.ok_or_else(|| format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_QUERIES_MAX}"))
-}
-
-mod lookahead_json {
-    use super::{Lookahead, lookahead_text, parse_lookahead};
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(value: &Lookahead, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&lookahead_text(*value))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Lookahead, D::Error> {
-        parse_lookahead(&String::deserialize(from)?).map_err(D::Error::custom)
-    }
+    let expected = format!("write adaptive, or a number of queries from 1 to {LOOKAHEAD_QUERIES_MAX}");
+    queries.map(Lookahead::Queries).ok_or_else(|| D::Error::custom(expected))
 }
 
 fn default_region() -> RegionKind {
     RegionKind::Dram
-}
-
-fn default_size() -> Size {
-    Size::BasisPoints(10_000)
-}
-
-fn default_metadata_tier() -> MetaTier {
-    MetaTier::Dram
-}
-
-fn default_segment_bytes() -> u64 {
-    32 << 10
-}
-
-fn default_lookahead() -> Lookahead {
-    Lookahead::Adaptive
-}
-
-fn default_read_kind() -> ReadKind {
-    ReadKind::Auto
-}
-
-fn default_readahead() -> bool {
-    true
-}
-
-fn default_depth() -> usize {
-    DEFAULT_DEPTH
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lookaheads_round_trip() {
-        for name in ["adaptive", "1", "1023"] {
-            assert_eq!(lookahead_text(parse_lookahead(name).unwrap()), name);
-        }
-        assert!(["", "0", "1024"].iter().all(|wrong| parse_lookahead(wrong).is_err()));
-    }
 }

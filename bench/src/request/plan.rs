@@ -1,31 +1,118 @@
-//! Plans the memory of a cell, before its process is started.
+//! Plans the memory of a cell, before its process is started: the memory limit of the process, and the huge
+//! pages that it needs.
 
-use crate::{Result, cell::Cell, cell::set_memory_limit, request::experiment::ExperimentRequest};
-use serde::Deserialize;
+use crate::{Error, Result, cell::Cell, cell::Reads, request::experiment::ExperimentRequest};
+use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tierdex::{Index, StopSignal, io::PosixDisk};
+use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
+use tierdex::io::{PosixDisk, RegionKind, Size};
+use tierdex::{Engine, Index, MemoryReport, StopSignal};
+use tierdex_thesis::{Mode, memory_report};
+
+/// Bytes of a huge page.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 /// A cell whose memory limit is not known yet.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PlanRequest {
-    /// The cell.
-    cell: Cell,
+    /// The cell, and its JSON, to which the plan adds.
+    #[serde(deserialize_with = "parse_cell")]
+    cell: (Cell, Value),
     /// Margin of the memory limit over the budget, in percent of the budget.
     #[serde(default = "default_slack")]
     slack: u64,
 }
 
+/// The memory of a cell.
+struct MemoryPlan {
+    /// Memory limit of the process; `None` if its index is held in memory.
+    limit: Option<u64>,
+    /// The budget, if it is not that of the cell.
+    dram: Option<u64>,
+    huge_pages: u64,
+}
+
 impl ExperimentRequest for PlanRequest {
     /// `cell` is the cell with its `limit`; `huge_pages` is the number of huge pages that it needs.
     fn answer(&self, _: &StopSignal) -> Result<Value> {
-        self.cell.check()?;
-        let index = Index::open_on(Arc::new(PosixDisk::open(&self.cell.index)?))?;
-        let mut cell = self.cell.clone();
-        let huge_pages = set_memory_limit(&index, self.slack, &mut cell)?;
-        Ok(json!({ "cell": cell, "huge_pages": huge_pages }))
+        let (cell, json) = &self.cell;
+        cell.check()?;
+        let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
+        let plan = plan_memory(&index, self.slack, cell)?;
+        let mut json = json.clone();
+        let size = |bytes| Value::from(Size::Bytes(bytes).to_string());
+        if let Some(limit) = plan.limit {
+            json["limit"] = size(limit);
+        }
+        if let Some(dram) = plan.dram {
+            json["reads"]["dram"] = size(dram);
+        }
+        Ok(json!({ "cell": json, "huge_pages": plan.huge_pages }))
     }
+}
+
+/// The memory limit of a cell is its budget, `slack` percent more, and the regions that a control group
+/// counts. The modes without a cache get their metadata and their memory for postings on top, and the budget
+/// grows by the metadata. A cell whose index is held in memory has no limit.
+///
+/// # Errors
+/// [`Error::Usage`] if the cell has no budget.
+fn plan_memory(index: &Index, slack: u64, cell: &Cell) -> Result<MemoryPlan> {
+    let without = || Error::Usage("`reads` has no `dram`, which the memory limit depends on".to_string());
+    let (report, budget) = match &cell.reads {
+        Reads::Engine(reads) => {
+            let report = Engine::memory_report(index, &reads.options(cell.threads, cell.k));
+            (report, reads.dram.ok_or_else(without)?)
+        }
+        Reads::Lists(reads) => {
+            let report = memory_report(index, &reads.options(cell.threads, cell.k));
+            (report, reads.dram.ok_or_else(without)?)
+        }
+        Reads::Searcher { region, .. } => {
+            let location = MetadataLocation::of(MetaTier::Index(region.clone()), None);
+            let is_huge = *region == RegionKind::Hugetlb;
+            let bytes = if is_huge { ResidentSizes::of(index).in_region(&location) } else { 0 };
+            return Ok(MemoryPlan { limit: None, dram: None, huge_pages: bytes.div_ceil(HUGE_PAGE_BYTES) });
+        }
+    };
+    let (beside, huge_pages) = charged_and_huge_pages(&report);
+    let slack = u64::try_from(u128::from(budget) * u128::from(slack) / 100).unwrap_or(u64::MAX);
+    let mut limit = budget.saturating_add(slack).saturating_add(beside);
+    let mut dram = None;
+    // The modes without a cache get the memory of the metadata on top, so that as much is left for the page
+    // cache wherever the metadata is.
+    if let Reads::Lists(reads) = &cell.reads
+        && matches!(reads.mode, Mode::Base | Mode::BasePrefetch)
+    {
+        let location = reads.options(cell.threads, cell.k).metadata_location();
+        let metadata = ResidentSizes::of(index).in_dram(&location);
+        limit = limit.saturating_add(metadata).saturating_add(reads.size.of(index.postings_bytes()));
+        // A seventh more, because an executor uses two sixteenths of its budget for queries.
+        dram = Some(budget.saturating_add(metadata + metadata.div_ceil(7)));
+    }
+    Ok(MemoryPlan { limit: Some(limit), dram, huge_pages })
+}
+
+/// Bytes of regions that a control group counts, and number of huge pages. Huge pages and persistent memory
+/// are not counted by a control group.
+fn charged_and_huge_pages(report: &MemoryReport) -> (u64, u64) {
+    let huge = RegionKind::Hugetlb.to_string();
+    let regions = || report.rows.iter().filter_map(|row| Some((row.region.as_deref()?, row.bytes)));
+    let huge_pages = regions()
+        .filter(|(region, _)| *region == huge)
+        .map(|(_, bytes)| bytes.div_ceil(HUGE_PAGE_BYTES))
+        .sum();
+    let charged = |region: &str| region != huge && !region.starts_with("dax:");
+    (regions().filter(|(region, _)| charged(region)).map(|(_, bytes)| bytes).sum(), huge_pages)
+}
+
+/// Parses a cell, and keeps its JSON.
+fn parse_cell<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<(Cell, Value), D::Error> {
+    let json = Value::deserialize(from)?;
+    let cell = Cell::deserialize(&json).map_err(D::Error::custom)?;
+    Ok((cell, json))
 }
 
 fn default_slack() -> u64 {
