@@ -31,7 +31,6 @@ pub mod intersect;
 pub mod intersection;
 pub mod latency;
 mod machine;
-mod median;
 pub mod policies;
 mod postings;
 mod query_lines;

@@ -1,9 +1,9 @@
 //! The data: generates or reads every [`ListGroup`] of every dataset, one after another.
 //!
-//! The groups depend only on the seed and the index. At most one generated group is in memory at a time.
+//! The groups depend only on the index. At most one generated group is in memory at a time.
 
-use crate::codecs::{flags::Flags, index_lists::IndexLists, list_group::ListGroup, list_group::ValueKind};
-use crate::{Random, Result, codecs::synthetic};
+use crate::codecs::{index_lists::IndexLists, list_group::ListGroup, list_group::ValueKind};
+use crate::{Error, Random, Result, codecs::request::CodecsRequest, codecs::synthetic};
 use tierdex::StopSignal;
 
 /// How many values a run has in each group, and in how many rounds it measures them.
@@ -27,22 +27,27 @@ const FREQUENCY_GROUP_FACTOR: usize = 4;
 /// Length classes K of generated lists of ids: from 2^10 to 2^23 - 1 ids.
 const LENGTH_CLASSES: std::ops::RangeInclusive<u32> = 10..=22;
 
+/// Seed of the generated lists.
+const SEED: u64 = 1;
+
 /// The groups of a run.
 pub(super) struct DataPlan {
     pub(super) scale: DataScale,
-    seed: u64,
     one_byte: Option<u32>,
-    /// The lists of the index, if the flags name one.
-    pub(super) index: Option<IndexLists>,
+    /// The lists of the index, if the request names one.
+    index: Option<IndexLists>,
 }
 
 impl DataPlan {
-    /// The groups that the flags select. Reads the lists of the index, if one is named.
-    pub(super) fn new(flags: &Flags, stop: &StopSignal) -> Result<DataPlan> {
-        let scale = if flags.quick { QUICK_RUN } else { WHOLE_RUN };
+    /// The groups that the request selects. Reads the lists of the index, if one is named.
+    pub(super) fn new(request: &CodecsRequest, stop: &StopSignal) -> Result<DataPlan> {
+        if request.one_byte.is_some_and(|percent| percent > 100) {
+            return Err(Error::Usage("`one-byte` must be 0 to 100 percent".to_string()));
+        }
+        let scale = if request.quick { QUICK_RUN } else { WHOLE_RUN };
         let read = |dir| IndexLists::read(dir, scale.index_ints, stop);
-        let index = flags.index.as_deref().map(read).transpose()?;
-        Ok(DataPlan { scale, seed: flags.seed, one_byte: flags.one_byte, index })
+        let index = request.index.as_deref().map(read).transpose()?;
+        Ok(DataPlan { scale, one_byte: request.one_byte, index })
     }
 
     /// Passes each group of the `selected` kinds to `each`.
@@ -59,7 +64,7 @@ impl DataPlan {
             self.generate_id_groups("clustered", synthetic::clustered_list, each)?;
         }
         if selected(ValueKind::Frequencies) {
-            let mut random = self.group_random("zipf-freq", 0);
+            let mut random = group_random("zipf-freq", 0);
             let lists = lists_with_ints(FREQUENCY_GROUP_FACTOR * self.scale.group_ints, || {
                 synthetic::zipf_list(&mut random)
             });
@@ -76,7 +81,7 @@ impl DataPlan {
         each: &mut dyn FnMut(&ListGroup) -> Result<()>,
     ) -> Result<()> {
         for k in LENGTH_CLASSES {
-            let mut random = self.group_random(dataset, k);
+            let mut random = group_random(dataset, k);
             let lists = lists_with_ints(self.scale.group_ints, || list(&mut random, k));
             each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })?;
         }
@@ -86,17 +91,17 @@ impl DataPlan {
     /// Generates the group of lists with `percent` one-byte differences.
     fn generate_one_byte(&self, percent: u32, each: &mut dyn FnMut(&ListGroup) -> Result<()>) -> Result<()> {
         let (dataset, k) = ("one-byte", synthetic::ONE_BYTE_LENGTH_CLASS);
-        let mut random = self.group_random(dataset, percent);
+        let mut random = group_random(dataset, percent);
         let lists =
             lists_with_ints(self.scale.group_ints, || synthetic::one_or_two_byte_list(&mut random, percent));
         each(&ListGroup { dataset, kind: ValueKind::Ids, k: Some(k), lists })
     }
+}
 
-    /// A generator for one group, so that no group depends on those before it.
-    fn group_random(&self, dataset: &str, k: u32) -> Random {
-        let name = dataset.bytes().fold(u64::from(k), |sum, byte| sum * 31 + u64::from(byte));
-        Random::new(Random::new(self.seed).bits() ^ name)
-    }
+/// A generator for one group, so that no group depends on those before it.
+fn group_random(dataset: &str, k: u32) -> Random {
+    let name = dataset.bytes().fold(u64::from(k), |sum, byte| sum * 31 + u64::from(byte));
+    Random::new(Random::new(SEED).bits() ^ name)
 }
 
 /// Lists from `list` until they have at least `ints` values in all.
@@ -116,7 +121,8 @@ mod tests {
 
     #[test]
     fn groups_have_enough_values_of_their_length_class() {
-        let plan = DataPlan::new(&Flags { quick: true, ..Flags::default() }, &StopSignal::default()).unwrap();
+        let request = CodecsRequest { quick: true, ..CodecsRequest::default() };
+        let plan = DataPlan::new(&request, &StopSignal::default()).unwrap();
         let mut seen = Vec::new();
         let mut check = |group: &ListGroup| {
             assert!(group.ints() >= plan.scale.group_ints as u64 && !group.lists.is_empty());

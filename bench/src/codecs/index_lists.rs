@@ -13,8 +13,6 @@ const DOCUMENTS_MIN: u32 = 256;
 /// Lists by length class K: `2^K` to `2^(K+1) - 1` documents.
 pub(super) struct IndexLists {
     classes: BTreeMap<u32, LengthClass>,
-    /// Every `stride`-th of these terms is taken.
-    pub(super) stride: u64,
 }
 
 /// Lists of one length class, documents and frequencies in the same order.
@@ -39,25 +37,21 @@ impl IndexLists {
             let name = dir.display();
             return Err(Error::Failed(format!("{name}: no term has {DOCUMENTS_MIN} documents or more")));
         }
-        let mut lists = IndexLists { classes: BTreeMap::new(), stride: ints.div_ceil(ints_max) };
-        let mut number = 0;
+        let stride = ints.div_ceil(ints_max);
+        let mut classes: BTreeMap<u32, LengthClass> = BTreeMap::new();
+        let mut number = 0u64;
         each_long_term(&index, &mut |field, term| {
             stop.check().map_err(|_| Error::Interrupted)?;
-            if number % lists.stride == 0 {
-                lists.add_list(field, term)?;
+            if number.is_multiple_of(stride) {
+                let class = classes.entry(term.document_frequency.ilog2()).or_default();
+                let list = read_postings(field, term)?;
+                class.documents.push(list.documents);
+                class.frequencies.push(list.frequencies);
             }
             number += 1;
             Ok(())
         })?;
-        Ok(lists)
-    }
-
-    fn add_list(&mut self, field: &FieldReader, term: TermInfo) -> Result<()> {
-        let class = self.classes.entry(term.document_frequency.ilog2()).or_default();
-        let list = read_postings(field, term)?;
-        class.documents.push(list.documents);
-        class.frequencies.push(list.frequencies);
-        Ok(())
+        Ok(IndexLists { classes })
     }
 
     /// Passes groups of documents, of frequencies, and of frequencies minus one (as an index stores them) to

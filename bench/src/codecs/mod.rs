@@ -5,7 +5,7 @@
 //! 2. Each [`Contender`] that encodes values of the group's kind encodes the group, and its round trip is
 //!    checked.
 //! 3. `measure` times the contenders in turn, round after round, and keeps the medians.
-//! 4. [`CodecRows`] are the measurements and their sums over the lists of a dataset, as JSON.
+//! 4. `rows` are the measurements and their sums over the lists of a dataset, as JSON.
 //!
 //! The experiment does not depend on the formats of the codecs. A program with further contenders passes
 //! them as [`Peer`]s.
@@ -14,7 +14,6 @@ mod buffers;
 mod contender;
 mod data;
 mod encoded;
-mod flags;
 mod index_lists;
 mod list_group;
 mod masked_vbyte;
@@ -22,64 +21,62 @@ mod masked_vbyte;
 mod masked_vbyte_sse;
 mod measure;
 mod own;
+mod request;
 mod rows;
 mod synthetic;
 mod vbyte_masks;
 
 pub use buffers::{Buffers, EncodedWord};
 pub use contender::{Contender, EncodedGroup, Peer};
-pub use flags::Flags;
 pub use list_group::{ListGroup, ValueKind};
-pub use own::OwnCodec;
-pub use rows::{CodecRow, CodecRows};
+pub use request::CodecsRequest;
 
-use crate::{Error, Result};
+use crate::{Error, Result, request::ExperimentRequest};
 use data::DataPlan;
 use masked_vbyte::MaskedVbyte;
-use own::Memcpy;
+use own::{Memcpy, OwnCodec};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use tierdex::StopSignal;
 
-/// Runs the experiment with this crate's contenders and `peers`.
+impl ExperimentRequest for CodecsRequest {
+    fn answer(&self, stop: &StopSignal) -> Result<Value> {
+        run(self, Vec::new(), stop)
+    }
+}
+
+/// Runs the experiment with this crate's contenders and `peers`: a row for each codec and kernel, and each
+/// length class or dataset.
 ///
 /// # Errors
-/// If the flags name an unknown codec or kernel, if a round trip differs, or if the index cannot be used;
+/// If the request names an unknown codec or kernel, if a round trip differs, or if the index cannot be used;
 /// [`Error::Interrupted`] if `stop` is raised.
-pub fn run(flags: &Flags, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<CodecRows> {
-    let contenders = select_contenders(flags, peers)?;
-    let plan = DataPlan::new(flags, stop)?;
+pub fn run(request: &CodecsRequest, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<Value> {
+    let contenders = select_contenders(request, peers)?;
+    let plan = DataPlan::new(request, stop)?;
     let mut buffers = Buffers::new();
-    let mut rows = CodecRows::default();
+    let mut rows = Vec::new();
     let selected = |kind| contenders.iter().any(|one| one.takes(kind));
     plan.for_each_group(selected, &mut |group| {
-        rows.add(measure::measure_group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
+        rows.extend(measure::measure_group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
         Ok(())
     })?;
-    Ok(rows)
+    Ok(json!({ "rows": rows::rows_to_json(rows, request.sums) }))
 }
 
 /// The selected ones of `memcpy`, the codecs with the selected kernels, Masked VByte, and the peers.
-fn select_contenders(flags: &Flags, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Peer>>> {
+fn select_contenders(request: &CodecsRequest, peers: Vec<Box<dyn Peer>>) -> Result<Vec<Box<dyn Peer>>> {
     let mut all: Vec<Box<dyn Peer>> = vec![Box::new(Memcpy)];
-    for kernel in flags.kernels()? {
+    for kernel in request.kernels()? {
         all.extend(OwnCodec::all(kernel).map(|codec| Box::new(codec) as Box<dyn Peer>));
     }
     all.extend(MaskedVbyte::all().into_iter().map(|codec| Box::new(codec) as Box<dyn Peer>));
     all.extend(peers);
-    check_codec_names(flags, &all)?;
-    all.retain(|contender| flags.selects(&contender.codec()));
+    let names: BTreeSet<String> = all.iter().map(|contender| contender.codec()).collect();
+    if let Some(wrong) = request.codec.as_ref().filter(|name| !names.contains(*name)) {
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(Error::Usage(format!("unknown codec `{wrong}`; there are {names}")));
+    }
+    all.retain(|contender| request.selects(&contender.codec()));
     Ok(all)
-}
-
-/// Checks that all codecs that the flags name exist.
-fn check_codec_names(flags: &Flags, all: &[Box<dyn Peer>]) -> Result<()> {
-    let mut names: Vec<String> = Vec::new();
-    for name in all.iter().map(|contender| contender.codec()) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    match flags.codec.iter().find(|name| !names.contains(name)) {
-        Some(wrong) => Err(Error::Usage(format!("unknown codec `{wrong}`; there are {}", names.join(", ")))),
-        None => Ok(()),
-    }
 }

@@ -4,14 +4,14 @@ use crate::codecs::{contender::Contender, list_group::ValueKind};
 use tierdex::codec::{Codec, Kernel};
 
 /// A codec of this project with one of its kernels.
-pub struct OwnCodec {
+pub(super) struct OwnCodec {
     codec: Codec,
     kernel: Kernel,
 }
 
 impl OwnCodec {
     /// Every codec with `kernel`.
-    pub fn all(kernel: Kernel) -> impl Iterator<Item = OwnCodec> {
+    pub(super) fn all(kernel: Kernel) -> impl Iterator<Item = OwnCodec> {
         Codec::ALL.iter().map(move |&codec| OwnCodec { codec, kernel })
     }
 }

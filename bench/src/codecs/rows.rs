@@ -4,61 +4,31 @@ use serde_json::{Value, json};
 
 /// One contender on one group, or on all groups of a dataset.
 #[derive(Clone, Debug)]
-pub struct CodecRow {
-    /// Name of the codec.
-    pub codec: String,
-    /// Name of the kernel.
-    pub kernel: String,
+pub(super) struct CodecRow {
+    pub(super) codec: String,
+    pub(super) kernel: String,
     /// Name of the dataset.
-    pub dataset: &'static str,
+    pub(super) dataset: &'static str,
     /// Length class; `None` for the whole dataset.
-    pub k: Option<u32>,
-    /// Number of lists.
-    pub lists: u64,
+    pub(super) k: Option<u32>,
     /// Number of values of all lists.
-    pub ints: u64,
+    pub(super) ints: u64,
     /// Encoded bytes of all lists.
-    pub bytes: u64,
+    pub(super) bytes: u64,
     /// Seconds to decode all lists into a buffer of one block.
-    pub l1_seconds: f64,
+    pub(super) l1_seconds: f64,
     /// Seconds to decode all lists into main memory.
-    pub ram_seconds: f64,
+    pub(super) ram_seconds: f64,
     /// Seconds to encode all lists.
-    pub encode_seconds: f64,
+    pub(super) encode_seconds: f64,
 }
 
 impl CodecRow {
-    /// Bits per value.
-    pub fn bits(&self) -> f64 {
-        8.0 * self.bytes as f64 / self.ints as f64
-    }
-
-    /// Billions of values per second, decoded into a buffer of one block.
-    pub fn decode_l1(&self) -> f64 {
-        self.gips(self.l1_seconds)
-    }
-
-    /// Billions of values per second, decoded into main memory.
-    pub fn decode_ram(&self) -> f64 {
-        self.gips(self.ram_seconds)
-    }
-
-    /// Billions of values per second, encoded.
-    pub fn encode(&self) -> f64 {
-        self.gips(self.encode_seconds)
-    }
-
-    fn gips(&self, seconds: f64) -> f64 {
-        self.ints as f64 / 1e9 / seconds.max(1e-9)
-    }
-
-    fn is(&self, codec: &str, kernel: &str) -> bool {
-        self.codec == codec && self.kernel == kernel
+    fn is_same_contender(&self, other: &CodecRow) -> bool {
+        (&self.codec, &self.kernel, self.dataset) == (&other.codec, &other.kernel, other.dataset)
     }
 
     fn add(&mut self, other: &CodecRow) {
-        self.k = None;
-        self.lists += other.lists;
         self.ints += other.ints;
         self.bytes += other.bytes;
         self.l1_seconds += other.l1_seconds;
@@ -66,67 +36,43 @@ impl CodecRow {
         self.encode_seconds += other.encode_seconds;
     }
 
+    /// Speeds are in billions of values per second.
     fn to_json(&self) -> Value {
         let round = |number: f64| (number * 1e4).round() / 1e4;
+        let speed = |seconds: f64| round(self.ints as f64 / 1e9 / seconds.max(1e-9));
         json!({
             "codec": self.codec,
             "kernel": self.kernel,
             "dataset": self.dataset,
             "k": self.k,
-            "bits_per_int": round(self.bits()),
-            "decode_l1_gips": round(self.decode_l1()),
-            "decode_ram_gips": round(self.decode_ram()),
-            "encode_gips": round(self.encode()),
+            "bits_per_int": round(8.0 * self.bytes as f64 / self.ints as f64),
+            "decode_l1_gips": speed(self.l1_seconds),
+            "decode_ram_gips": speed(self.ram_seconds),
+            "encode_gips": speed(self.encode_seconds),
         })
     }
 }
 
-/// All rows of a run, by group.
-#[derive(Default)]
-pub struct CodecRows {
-    rows: Vec<CodecRow>,
+/// A row for each contender and length class; if `sums`, for each contender and dataset. Frequencies have no
+/// length classes.
+pub(super) fn rows_to_json(mut rows: Vec<CodecRow>, sums: bool) -> Value {
+    match sums {
+        true => rows = sum_datasets(rows),
+        false => rows.retain(|row| row.k.is_some()),
+    }
+    rows.iter().map(CodecRow::to_json).collect()
 }
 
-impl CodecRows {
-    pub(super) fn add(&mut self, rows: Vec<CodecRow>) {
-        self.rows.extend(rows);
-    }
-
-    /// Names of the datasets, in the order of the run.
-    fn datasets(&self) -> Vec<&'static str> {
-        let mut datasets: Vec<&'static str> = self.rows.iter().map(|row| row.dataset).collect();
-        datasets.dedup();
-        datasets
-    }
-
-    /// The sums over all length classes of a dataset, per contender, in the order of the run.
-    fn totals(&self, dataset: &str) -> Vec<CodecRow> {
-        let mut totals: Vec<CodecRow> = Vec::new();
-        for row in self.of(dataset) {
-            match totals.iter_mut().find(|total| total.is(&row.codec, &row.kernel)) {
-                Some(total) => total.add(row),
-                None => totals.push(CodecRow { k: None, ..row.clone() }),
-            }
+/// The sums over all length classes of a dataset, per contender, in the order of the run.
+fn sum_datasets(rows: Vec<CodecRow>) -> Vec<CodecRow> {
+    let mut sums: Vec<CodecRow> = Vec::new();
+    for row in rows {
+        match sums.iter_mut().find(|sum| sum.is_same_contender(&row)) {
+            Some(sum) => sum.add(&row),
+            None => sums.push(CodecRow { k: None, ..row }),
         }
-        totals
     }
-
-    /// A row for each contender and length class; if `sums`, for each contender and dataset. Frequencies have
-    /// no length classes.
-    pub fn to_json(&self, sums: bool) -> Value {
-        let mut rows = Vec::new();
-        for dataset in self.datasets() {
-            match sums {
-                true => rows.extend(self.totals(dataset).iter().map(CodecRow::to_json)),
-                false => rows.extend(self.of(dataset).filter(|row| row.k.is_some()).map(CodecRow::to_json)),
-            }
-        }
-        Value::Array(rows)
-    }
-
-    fn of(&self, dataset: &str) -> impl Iterator<Item = &CodecRow> {
-        self.rows.iter().filter(move |row| row.dataset == dataset)
-    }
+    sums
 }
 
 #[cfg(test)]
@@ -141,7 +87,6 @@ mod tests {
             kernel: kernel.to_string(),
             dataset,
             k,
-            lists: 10,
             ints: 1_000_000,
             bytes: 125_000 * u64::from(k.unwrap_or(8)),
             l1_seconds: 1e-3 * (1.0 + step),
@@ -150,32 +95,21 @@ mod tests {
         }
     }
 
-    fn rows() -> CodecRows {
-        let mut rows = CodecRows::default();
-        for k in [10, 12] {
-            let contenders = [("memcpy", "-"), ("vbyte-delta", "scalar"), ("vbyte-delta", "avx2")];
-            rows.add(contenders.map(|(codec, kernel)| row("uniform", Some(k), codec, kernel)).to_vec());
-        }
-        rows.add(vec![row("zipf-freq", None, "vbyte", "scalar")]);
-        rows
-    }
-
-    #[test]
-    fn sums_add_values_and_times() {
-        let totals = rows().totals("uniform");
-        let total = totals.iter().find(|total| total.is("vbyte-delta", "avx2")).unwrap();
-        assert_eq!((total.k, total.lists, total.ints), (None, 20, 2_000_000));
-        assert_eq!(total.bits(), 11.0);
-        assert!((total.decode_l1() - 2e-3 / 24e-3).abs() < 1e-9);
-    }
-
     #[test]
     fn rows_are_those_of_length_classes_or_sums() {
-        let count = |sums| {
-            let json = rows().to_json(sums);
-            let rows = json.as_array().unwrap();
-            (rows.len(), rows.iter().filter(|row| row["k"].is_null()).count())
-        };
-        assert_eq!((count(false), count(true)), ((6, 0), (3 + 1, 4)));
+        let mut rows = vec![row("zipf-freq", None, "vbyte", "scalar")];
+        for k in [10, 12] {
+            let contenders = [("memcpy", "-"), ("vbyte-delta", "scalar"), ("vbyte-delta", "avx2")];
+            rows.extend(contenders.map(|(codec, kernel)| row("uniform", Some(k), codec, kernel)));
+        }
+        let classes = rows_to_json(rows.clone(), false);
+        assert!(classes.as_array().unwrap().iter().all(|row| row["k"].is_number()));
+        let sums = rows_to_json(rows, true);
+        assert_eq!((classes.as_array().unwrap().len(), sums.as_array().unwrap().len()), (6, 1 + 3));
+        // Two million values in 24 milliseconds.
+        let sum = &sums[3];
+        assert_eq!((&sum["codec"], &sum["kernel"]), (&"vbyte-delta".into(), &"avx2".into()));
+        assert_eq!((&sum["k"], &sum["bits_per_int"]), (&Value::Null, &11.0.into()));
+        assert_eq!((&sum["decode_l1_gips"], &sum["encode_gips"]), (&0.0833.into(), &0.0208.into()));
     }
 }

@@ -5,7 +5,6 @@
 //! other members are the parameters of the experiment. *Output*: one line with a JSON object, the results.
 //! docs/experiments/cell.md has an example of each.
 
-mod codecs;
 mod draw;
 mod experiment;
 mod explored;
@@ -14,13 +13,11 @@ mod intersect;
 mod machine;
 mod members;
 mod plan;
-mod policies;
 mod queries;
 mod query_file;
 mod sizes;
 mod timed_disk;
 
-pub use codecs::answer_codecs;
 pub(crate) use draw::DrawRequest;
 pub use experiment::ExperimentRequest;
 pub(crate) use explored::ExploredRequest;
@@ -28,8 +25,8 @@ pub(crate) use indexing::IndexingRequest;
 pub(crate) use query_file::QueryFileRequest;
 pub(crate) use sizes::SizesRequest;
 
-use crate::{Error, Result, cell::Cell, codecs::Flags as CodecFlags};
-use crate::{intersect::Flags as IntersectFlags, policies::Flags as PolicyFlags};
+use crate::{Error, Result, cell::Cell, codecs, codecs::CodecsRequest, codecs::Peer};
+use crate::{intersect::Flags as IntersectFlags, policies::PoliciesRequest};
 use clap::Args;
 use machine::MachineRequest;
 pub use members::Members;
@@ -51,9 +48,9 @@ const EXPERIMENTS: &[(&str, ParseRequest)] = &[
     ("explored", parse::<ExploredRequest>),
     ("sizes", parse::<SizesRequest>),
     ("indexing", parse::<IndexingRequest>),
-    ("codecs", parse_flags_of::<CodecFlags>),
+    ("codecs", parse::<CodecsRequest>),
     ("intersect", parse_flags_of::<IntersectFlags>),
-    ("policies", parse_flags_of::<PolicyFlags>),
+    ("policies", parse::<PoliciesRequest>),
     ("query-file", parse::<QueryFileRequest>),
     ("machine", parse::<MachineRequest>),
 ];
@@ -86,6 +83,14 @@ pub fn read_request(input: &mut dyn Read) -> Result<Box<dyn ExperimentRequest>> 
         return Err(usage(&format_args!("there is no `experiment` {name}; there are {}", names.join(", "))));
     };
     parse(members).map_err(|error| usage(&format_args!("the experiment `{name}`: {error}")))
+}
+
+/// Runs the experiment `codecs` with other contenders beside those of this crate.
+///
+/// # Errors
+/// [`Error::Usage`] if a member is unknown or wrong; as [`codecs::run`].
+pub fn answer_codecs(members: Members, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<Value> {
+    codecs::run(&parse_members(members)?, peers, stop)
 }
 
 /// Runs an experiment and writes its results as one line of JSON.
