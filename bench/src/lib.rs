@@ -15,14 +15,13 @@
 //! slower memory, and [`seek_disk`] a disk that seeks. Only ratios within one run are compared; no test
 //! depends on a measured time.
 //!
-//! This crate defines the flags of its experiments and nothing else of the command line.
+//! This crate defines the flags of its commands and nothing else of the command line.
 
 #![forbid(unsafe_code)]
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cell;
 pub mod codecs;
-mod command_line;
 pub mod driver;
 mod error;
 pub mod generate;
@@ -39,9 +38,7 @@ pub mod request;
 pub mod seek_disk;
 pub mod serve;
 pub mod slow_tier;
-mod temporary_dir;
 
-pub use command_line::parse_flags;
 pub use error::{Error, Result};
 pub(crate) use held_index::HeldIndex;
 pub use machine::Machine;

@@ -5,11 +5,10 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use tierdex::{
     codec::Codec, io::Disk, io::Effect, io::FaultDisk, io::FaultPlan, io::MemDisk, io::OpClass,
-    io::PosixDisk, io::ReadKind, io::ReadOptions, io::RegionKind, io::Repeat, io::Seal, io::errno,
+    io::PosixDisk, io::ReadKind, io::ReadOptions, io::Repeat, io::errno,
 };
 use tierdex_bench::intersection::{
-    Algorithm, Bl, CostModel, Direct, DirectOptions, ID_MAX, Intersector, ListsOptions, PagedList,
-    PagedListsWriter, ReaderThreads, open_lists,
+    Algorithm, Bl, CostModel, Direct, ID_MAX, Intersector, PagedList, PagedListsWriter, ReaderThreads,
 };
 
 const FILE_NAME: &str = "lists";
@@ -17,21 +16,15 @@ const FILE_NAME: &str = "lists";
 const READ_OPTIONS: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, direct: false };
 
 fn new_intersector(disk: &dyn Disk, threads: usize, cost: CostModel) -> Intersector {
-    let reads = ReadOptions { depth: 8, ..READ_OPTIONS };
-    let options = DirectOptions { reads, read_bytes_max: 64 << 10, region: RegionKind::Dram };
-    let mut direct = Direct::new(disk, &options).unwrap();
+    let mut direct = Direct::new(disk, ReadOptions { depth: 8, ..READ_OPTIONS }, 64 << 10).unwrap();
     direct.set_cost(cost);
     Intersector { readers: ReaderThreads::new(disk, READ_OPTIONS, threads).unwrap(), bl: Bl::new(), direct }
 }
 
-fn write_lists(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Seal {
-    let mut writer = PagedListsWriter::create(disk, FILE_NAME, options).unwrap();
+fn write_lists(disk: &dyn Disk, lists: &[Vec<u32>], codec: Codec) -> Vec<PagedList> {
+    let mut writer = PagedListsWriter::create(disk, FILE_NAME, codec).unwrap();
     lists.iter().try_for_each(|list| writer.add(list)).unwrap();
-    writer.finish().unwrap()
-}
-
-fn write_and_open(disk: &dyn Disk, lists: &[Vec<u32>], options: ListsOptions) -> Vec<PagedList> {
-    open_lists(disk, FILE_NAME, write_lists(disk, lists, options)).unwrap()
+    writer.finish(disk).unwrap()
 }
 
 fn intersect_in_memory(lists: &[Vec<u32>]) -> Vec<u32> {
@@ -83,13 +76,12 @@ proptest! {
     fn every_algorithm_agrees_with_an_intersection_in_memory(
         ids in random_lists(),
         codec in id_codecs(),
-        filter_bits in prop::sample::select(vec![0, 1, 4, 12]),
         threads in 1..=8usize,
         cost in prop::sample::select(coalescing_costs().to_vec()),
         share in 0..3usize,
     ) {
         let disk = MemDisk::new();
-        let mut lists = write_and_open(&disk, &ids, ListsOptions { codec, filter_bits });
+        let mut lists = write_lists(&disk, &ids, codec);
         for (list, number) in lists.iter_mut().zip(0..) {
             prop_assert_eq!(list.len(), ids[number].len() as u64);
             list.keep_pages(|page| (page + number) % 3 < share).unwrap();
@@ -121,7 +113,7 @@ fn few_lists_short_lists_and_equal_lists() {
     ];
     for ids in cases {
         let disk = MemDisk::new();
-        let lists = write_and_open(&disk, &ids, ListsOptions::default());
+        let lists = write_lists(&disk, &ids, Codec::Raw);
         for threads in 1..=8 {
             let mut engines = new_intersector(&disk, threads, CostModel::default());
             for algorithm in Algorithm::ALL {
@@ -135,12 +127,11 @@ fn few_lists_short_lists_and_equal_lists() {
 #[test]
 fn invalid_lists_are_rejected() {
     let disk = MemDisk::new();
-    let mut writer = PagedListsWriter::create(&disk, FILE_NAME, ListsOptions::default()).unwrap();
+    let mut writer = PagedListsWriter::create(&disk, FILE_NAME, Codec::Raw).unwrap();
     for wrong in [&[1, 1][..], &[2, 1], &[0, u32::MAX]] {
         assert!(writer.add(wrong).is_err());
     }
-    let frequencies = ListsOptions { codec: Codec::Pfor256, filter_bits: 0 };
-    assert!(PagedListsWriter::create(&disk, "other", frequencies).is_err());
+    assert!(PagedListsWriter::create(&disk, "other", Codec::Pfor256).is_err());
 }
 
 /// A uniform list as in the paper, scaled down by ten.
@@ -158,7 +149,7 @@ fn uniform_list(count: u32, seed: u64) -> Vec<u32> {
 fn pages_read_agree_with_theory() {
     let ids = [uniform_list(1_000, 1), uniform_list(1_000_000, 2)];
     let disk = MemDisk::new();
-    let lists = write_and_open(&disk, &ids, ListsOptions::default());
+    let lists = write_lists(&disk, &ids, Codec::Raw);
     let pages = ids[1].len().div_ceil(1024);
     assert_eq!((lists[0].pages(), lists[1].pages()), (1, pages));
     let firsts = lists[1].firsts();
@@ -179,9 +170,10 @@ fn pages_read_agree_with_theory() {
     let direct = run(Algorithm::Direct);
     // `bf` does not test ids whose page is loaded.
     assert!(direct.pages == bf.pages && direct.false_positives >= bf.false_positives, "{direct:?} {bf:?}");
-    engines.direct.set_filters(false);
+    // Testing an id takes longer than reading its page.
+    engines.direct.set_cost(CostModel { test_seconds: 1.0, ..none });
     assert_eq!(engines.intersect(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
-    engines.direct.set_cost(all);
+    engines.direct.set_cost(CostModel { test_seconds: 1.0, ..all });
     let coalesced = engines.intersect(Algorithm::Direct, &lists).unwrap().reads;
     assert!(coalesced.reads < 80 && coalesced.pages > sl.pages, "{coalesced:?}");
 
@@ -196,7 +188,7 @@ fn pages_read_agree_with_theory() {
 fn zig_zag_reads_more_of_three_lists() {
     let ids = [uniform_list(2_000, 1), uniform_list(200_000, 2), uniform_list(2_000_000, 3)];
     let disk = MemDisk::new();
-    let lists = write_and_open(&disk, &ids, ListsOptions::default());
+    let lists = write_lists(&disk, &ids, Codec::Raw);
     let mut engines = new_intersector(&disk, 1, CostModel::default());
     let mut run = |algorithm| engines.intersect(algorithm, &lists).unwrap().reads.pages;
     assert!(run(Algorithm::Zz) > run(Algorithm::Sl));
@@ -206,7 +198,7 @@ fn zig_zag_reads_more_of_three_lists() {
 fn pages_in_memory_cost_no_read() {
     let ids = [uniform_list(1_000, 1), uniform_list(300_000, 2)];
     let disk = MemDisk::new();
-    let mut lists = write_and_open(&disk, &ids, ListsOptions::default());
+    let mut lists = write_lists(&disk, &ids, Codec::Raw);
     lists.iter_mut().for_each(|list| list.keep_pages(|_| true).unwrap());
     let mut engines = new_intersector(&disk, 3, CostModel::default());
     for algorithm in Algorithm::ALL {
@@ -222,7 +214,7 @@ fn pages_in_memory_cost_no_read() {
 fn an_error_affects_one_call_only() {
     let ids = [uniform_list(400, 1), uniform_list(60_000, 2), uniform_list(90_000, 3)];
     let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
-    let lists = write_and_open(&disk, &ids, ListsOptions { codec: Codec::Pfor256Delta, filter_bits: 4 });
+    let lists = write_lists(&disk, &ids, Codec::Pfor256Delta);
     let expected = intersect_in_memory(&ids);
     for threads in [1, 3] {
         let mut engines = new_intersector(&disk, threads, CostModel::default());
@@ -247,19 +239,15 @@ fn an_error_affects_one_call_only() {
 fn damage_is_an_error() {
     let ids = [uniform_list(5_000, 1), uniform_list(20_000, 2)];
     let disk = MemDisk::new();
-    let seal = write_lists(&disk, &ids, ListsOptions::default());
-    let len = disk.bytes(FILE_NAME).unwrap().len();
-    for at in (64..len).step_by(1001) {
+    let lists = write_lists(&disk, &ids, Codec::Raw);
+    let pages: usize = lists.iter().map(PagedList::pages).sum();
+    let mut engines = new_intersector(&disk, 2, CostModel::default());
+    // The first page of the file belongs to no list.
+    for at in (4096..4096 * (1 + pages)).step_by(1001) {
         disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= 16);
-        if let Ok(lists) = open_lists(&disk, FILE_NAME, seal) {
-            let mut engines = new_intersector(&disk, 2, CostModel::default());
-            for algorithm in Algorithm::ALL {
-                let found = engines.intersect(algorithm, &lists);
-                // The rest of the file's first page belongs to no list.
-                let damaged = found.as_ref().is_err_and(|error| error.is_corrupt());
-                let is_unused = || found.is_ok_and(|all| at < 4096 && all.ids == intersect_in_memory(&ids));
-                assert!(damaged || is_unused(), "{at}");
-            }
+        for algorithm in Algorithm::ALL {
+            let found = engines.intersect(algorithm, &lists);
+            assert!(found.is_err_and(|error| error.is_corrupt()), "{at}");
         }
         disk.corrupt(FILE_NAME, |bytes| bytes[at] ^= 16);
     }
@@ -270,14 +258,13 @@ fn files_are_read_past_the_page_cache() {
     let directory = tempfile::TempDir::new().unwrap();
     let disk = PosixDisk::open(directory.path()).unwrap();
     let ids = [uniform_list(1_000, 1), uniform_list(500_000, 2)];
-    let lists = write_and_open(&disk, &ids, ListsOptions::default());
+    let lists = write_lists(&disk, &ids, Codec::Raw);
     let direct = disk.check_direct().is_ok();
     for kind in [ReadKind::Auto, ReadKind::Pread] {
         let reads = ReadOptions { kind, depth: 4, direct };
-        let options = DirectOptions { reads, read_bytes_max: 128 << 10, region: RegionKind::Dram };
         let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..reads }, 4).unwrap();
-        let mut engines =
-            Intersector { readers, bl: Bl::new(), direct: Direct::new(&disk, &options).unwrap() };
+        let direct = Direct::new(&disk, reads, 128 << 10).unwrap();
+        let mut engines = Intersector { readers, bl: Bl::new(), direct };
         let cost = engines.direct.measure_cost(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
         for algorithm in Algorithm::ALL {

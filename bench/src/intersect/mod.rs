@@ -4,44 +4,41 @@
 //!
 //! 1. `lists` generates lists as in section IV of the paper; `query_log` takes the lists of an index. Lists
 //!    are written into files of pages, one file per codec.
-//! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn, in an
-//!    `IntersectionRunner`. Reads bypass the page cache, so that every read goes to the device. Results are
-//!    compared with an intersection in memory. A hard disk is emulated (`seek_disk`).
-//! 3. Each algorithm at each point is a [`SweepRow`].
+//! 2. A `sweep` varies one parameter. At each of its points all algorithms run in turn (`measure`). Reads
+//!    bypass the page cache, so that every read goes to the device. Results are compared with an intersection
+//!    in memory. A hard disk is emulated (`seek_disk`).
+//! 3. Each algorithm at each point is a row.
 
-mod cpu_time;
-mod flags;
 mod lists;
 mod measure;
 mod query_log;
-mod row;
-mod runner;
-mod settings;
+mod request;
 mod sweep;
 mod work_dir;
 
-pub use flags::Flags;
-pub use row::SweepRow;
+pub use request::IntersectRequest;
 
-use crate::Result;
-use settings::Settings;
+use crate::{Result, request::ExperimentRequest};
+use measure::IntersectRun;
+use request::Sweep;
+use serde_json::{Value, json};
 use tierdex::StopSignal;
-use work_dir::WorkDir;
 
-/// Runs the sweeps that the flags select.
-///
-/// # Errors
-/// If a flag is invalid, if an intersection is wrong, or if a file cannot be written or read;
-/// [`Error::Interrupted`](crate::Error::Interrupted) if `stop` is raised.
-pub fn run(flags: &Flags, stop: &StopSignal) -> Result<Vec<SweepRow>> {
-    let settings = Settings { stop: stop.clone(), ..flags.settings()? };
-    let work = WorkDir::new(flags, stop)?;
-    let mut rows = Vec::new();
-    if !settings.sweeps.is_empty() {
-        sweep::run_sweeps(&work, &settings, &mut rows)?;
+impl ExperimentRequest for IntersectRequest {
+    /// A row for each algorithm at each point of a sweep.
+    fn answer(&self, stop: &StopSignal) -> Result<Value> {
+        self.check()?;
+        let mut run = IntersectRun::new(self, stop)?;
+        if self.sweep != Sweep::Queries {
+            sweep::run_sweep(&mut run)?;
+        }
+        if let (Some(index), Some(queries)) = (&self.index, &self.queries) {
+            query_log::run_query_log(&mut run, index, queries)?;
+        }
+        Ok(json!({ "rows": run.rows }))
     }
-    if let (Some(index), Some(queries)) = (&flags.index, &flags.queries) {
-        query_log::run_query_log(&work, &settings, index, queries, &mut rows)?;
+
+    fn has_temporary_files(&self) -> bool {
+        true
     }
-    Ok(rows)
 }

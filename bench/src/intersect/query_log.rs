@@ -2,93 +2,75 @@
 //! its terms.
 
 use crate::intersect::lists::intersect_in_memory;
-use crate::intersect::measure::{SweepPoint, measure_point};
-use crate::intersect::settings::{COMPARED_CODECS, Settings, Sweep};
-use crate::intersect::{row::SweepRow, runner::IntersectionRunner, work_dir::WorkDir};
-use crate::{Error, Result, intersection::Algorithm, intersection::PagedList, postings::read_postings};
+use crate::intersect::measure::{COMPARED_CODECS, IntersectRun, SweepQuery};
+use crate::{Error, Result, intersect::request::Sweep, postings::read_postings};
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 use tierdex::{Index, analysis::Analyzer, internal::segment::read::FILES, io::PosixDisk};
 
 /// The field whose lists are used: the first of the index.
 const QUERY_FIELD: usize = 0;
 
+/// The lists of all terms of a log, and its queries as numbers of lists.
+#[derive(Default)]
+struct QueryLog {
+    lists: Vec<Vec<u32>>,
+    queries: Vec<Vec<usize>>,
+}
+
 /// Runs the queries of a file over the lists of an index, with each codec.
-pub(super) fn run_query_log(
-    work: &WorkDir,
-    settings: &Settings,
-    index: &Path,
-    queries: &Path,
-    rows: &mut Vec<SweepRow>,
-) -> Result<()> {
+pub(super) fn run_query_log(run: &mut IntersectRun<'_>, index: &Path, queries: &Path) -> Result<()> {
     let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
-    let (terms, queries) = QueryTerms::read(&index, queries, settings)?;
-    let all: Vec<&[u32]> = terms.lists.iter().map(Vec::as_slice).collect();
-    let expected: Vec<Vec<u32>> = queries
-        .iter()
-        .map(|query| intersect_in_memory(&query.iter().map(|term| all[*term]).collect::<Vec<_>>()))
-        .collect();
+    let log = QueryLog::read(run, &index, queries)?;
+    let all: Vec<&[u32]> = log.lists.iter().map(Vec::as_slice).collect();
+    let intersect =
+        |query: &Vec<usize>| intersect_in_memory(&query.iter().map(|list| all[*list]).collect::<Vec<_>>());
+    let expected: Vec<Vec<u32>> = log.queries.iter().map(intersect).collect();
     for (number, codec) in COMPARED_CODECS.into_iter().enumerate() {
-        let lists = work.write(codec, settings.filter, &all)?;
-        let of = |query: &Vec<usize>| query.iter().map(|at| lists[*at].clone()).collect::<Vec<PagedList>>();
-        let queries: Vec<_> = queries.iter().map(of).zip(expected.iter().cloned()).collect();
-        let mut runner = IntersectionRunner::new(work, settings, settings.threads, settings.depth)?;
-        runner.calibrate(&lists)?;
-        let at = SweepPoint {
-            sweep: Sweep::Real.name(),
-            x: number as f64,
-            label: codec.name().to_string(),
-            algorithms: &Algorithm::ALL,
-            queries: &queries,
-        };
-        rows.extend(measure_point(&mut runner, &at, settings)?);
+        let lists = run.write(codec, &all)?;
+        let of = |query: &Vec<usize>| query.iter().map(|at| lists[*at].clone()).collect::<Vec<_>>();
+        let queries: Vec<SweepQuery> = log.queries.iter().map(of).zip(expected.iter().cloned()).collect();
+        run.calibrate(&lists)?;
+        run.measure(Sweep::Queries, number as f64, codec.name(), &queries)?;
     }
     Ok(())
 }
 
-/// The lists of all terms of the queries.
-struct QueryTerms {
-    numbers: BTreeMap<String, Option<usize>>,
-    lists: Vec<Vec<u32>>,
-}
-
-impl QueryTerms {
-    /// Reads the terms, and the queries as term numbers. Takes lines at even distances, so that there are at
-    /// most `settings.limit` queries, and keeps those with at least two different terms all of which are in
-    /// the index.
-    fn read(index: &Index, path: &Path, settings: &Settings) -> Result<(QueryTerms, Vec<Vec<usize>>)> {
+impl QueryLog {
+    /// Takes lines of a file at even distances, so that there are at most as many as the request says, and
+    /// keeps those with at least two different terms all of which are in the index.
+    fn read(run: &IntersectRun<'_>, index: &Index, path: &Path) -> Result<QueryLog> {
         let name = path.display();
         let text = fs::read_to_string(path).map_err(Error::failed(format!("cannot read {name}")))?;
         let lines: Vec<&str> = text.lines().collect();
         let mut analyzer = Analyzer::new(&index.schema().fields[QUERY_FIELD].analysis);
-        let mut terms = QueryTerms { numbers: BTreeMap::new(), lists: Vec::new() };
-        let mut queries = Vec::new();
-        for line in lines.iter().step_by(lines.len().div_ceil(settings.limit).max(1)) {
-            settings.stop.check().map_err(|_| Error::Interrupted)?;
+        // The number of the list of each term; `None` for a term that is not in the index.
+        let mut numbers: BTreeMap<String, Option<usize>> = BTreeMap::new();
+        let mut log = QueryLog::default();
+        for line in lines.iter().step_by(lines.len().div_ceil(run.request.limit).max(1)) {
+            run.stop.check().map_err(|_| Error::Interrupted)?;
             let words = line.split_once('\t').map_or(*line, |(_, words)| words);
             let mut found = Vec::new();
             for term in analyzer.terms(words) {
-                found.push(terms.number(index, term)?);
+                found.push(match numbers.get(&term) {
+                    Some(number) => *number,
+                    None => {
+                        let list = documents_of_term(index, &term)?;
+                        let number = (!list.is_empty()).then_some(log.lists.len());
+                        log.lists.extend(number.map(|_| list));
+                        numbers.insert(term, number);
+                        number
+                    }
+                });
             }
             found.sort_unstable();
             found.dedup();
-            queries.extend(found.into_iter().collect::<Option<Vec<usize>>>().filter(|query| query.len() > 1));
+            let query = found.into_iter().collect::<Option<Vec<usize>>>();
+            log.queries.extend(query.filter(|query| query.len() > 1));
         }
-        if queries.is_empty() {
-            return Err(Error::Failed(format!("{name}: no query has two terms that are in the index")));
+        match log.queries.is_empty() {
+            true => Err(Error::Failed(format!("{name}: no query has two terms that are in the index"))),
+            false => Ok(log),
         }
-        Ok((terms, queries))
-    }
-
-    /// The number of a term, `None` if it is not in the index. Reads the list of a new term.
-    fn number(&mut self, index: &Index, term: String) -> Result<Option<usize>> {
-        if let Some(known) = self.numbers.get(&term) {
-            return Ok(*known);
-        }
-        let list = documents_of_term(index, &term)?;
-        let number = (!list.is_empty()).then_some(self.lists.len());
-        self.lists.extend(number.map(|_| list));
-        self.numbers.insert(term, number);
-        Ok(number)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The algorithms by name.
 
-use crate::intersection::{Bl, Direct, IntersectionResult, PagedList, ReaderThreads, bf, sl, zz};
+use crate::intersection::partition::run_partitioned;
+use crate::intersection::{Bl, Direct, IntersectionResult, PagedList, ReaderThreads, sl, zz};
 use tierdex::Result;
 
 /// An intersection algorithm.
@@ -51,11 +52,16 @@ impl Intersector {
     /// # Errors
     /// When a page cannot be read or is damaged. The error does not affect later calls.
     pub fn intersect(&mut self, algorithm: Algorithm, lists: &[PagedList]) -> Result<IntersectionResult> {
+        let readers = &self.readers;
         match algorithm {
-            Algorithm::Bl => self.bl.intersect(&self.readers, lists),
-            Algorithm::Sl => sl::intersect(&self.readers, lists),
-            Algorithm::Zz => zz::intersect(&self.readers, lists),
-            Algorithm::Bf => bf::intersect(&self.readers, lists),
+            Algorithm::Bl => self.bl.intersect(readers, lists),
+            Algorithm::Sl => run_partitioned(readers, lists, |reader, lists, range| {
+                sl::find_common(reader, lists, range, false)
+            }),
+            Algorithm::Zz => run_partitioned(readers, lists, zz::find_common),
+            Algorithm::Bf => run_partitioned(readers, lists, |reader, lists, range| {
+                sl::find_common(reader, lists, range, true)
+            }),
             Algorithm::Direct => self.direct.intersect(lists),
         }
     }

@@ -26,7 +26,7 @@ impl Bl {
     pub fn intersect(&mut self, readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
         let lists = by_length(lists);
         if lists.is_empty() || lists.iter().any(|list| list.len() == 0) {
-            return Ok(IntersectionResult::empty(&lists));
+            return Ok(IntersectionResult::default().with_skipped(&lists));
         }
         let cells = self.cells(lists.iter().map(piece_count).sum())?;
         let mut next = 0;

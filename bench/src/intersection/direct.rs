@@ -3,8 +3,8 @@
 //! 1. Read the part of the shortest list that overlaps the ranges of all others. Adjacent pages are one
 //!    read.
 //! 2. Its ids are the candidates. The skip pointers of the next list give the pages that can contain
-//!    candidates. If the list has filters and the [`CostModel`] expects them to save time, candidates that
-//!    fail the filter are dropped first.
+//!    candidates. If the [`CostModel`] expects that filters save time, candidates that fail the filter are
+//!    dropped first.
 //! 3. Pages in memory are processed at once. The others are read; two of them are one read if the pages
 //!    between cost less than a separate read. Reads are submitted as soon as a buffer is free. Each page is
 //!    verified, decoded and compared when its read completes, while other reads are in flight.
@@ -14,12 +14,10 @@
 
 use crate::intersection::list::{PagedList, by_length, gallop};
 use crate::intersection::reads::{IntersectionResult, ReadStats};
-use crate::intersection::{cost::CostModel, filter::PageIds, page::PAGE_BYTES};
+use crate::intersection::{cost::CostModel, filter::PageIds, filter::false_positive_rate, page::PAGE_BYTES};
 use std::{hint::black_box, ops::Range, sync::Arc, time::Instant};
-use tierdex::io::{
-    CELL_BYTES_MAX, CellMut, Cells, Disk, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind,
-};
-use tierdex::{Error, Result, codec::Intersection, codec::intersect, limits::BLOCK};
+use tierdex::io::{CellMut, Cells, Disk, ReadOptions, ReadQueue, ReadTarget, Region, RegionKind};
+use tierdex::{Result, codec::Intersection, codec::intersect, limits::BLOCK};
 
 /// If a page has at least this many ids for each candidate, each candidate is searched in the page; else
 /// blocks of candidates are intersected with blocks of ids.
@@ -28,24 +26,12 @@ const SPARSE_IDS_PER_CANDIDATE: usize = 16;
 /// How often [`Direct::measure_cost`] measures; it takes the shortest time.
 const COST_REPETITIONS: usize = 4;
 
-/// Options of [`Direct`].
-#[derive(Clone, Debug)]
-pub struct DirectOptions {
-    /// Options of the read queue; its depth is the number of reads in flight.
-    pub reads: ReadOptions,
-    /// Largest read in bytes, a power of two from 4 KiB to 1 MiB.
-    pub read_bytes_max: usize,
-    /// Memory region of the read buffers.
-    pub region: RegionKind,
-}
-
 /// The read queue, buffers and cost model of one thread.
 pub struct Direct {
     read_queue: ReadQueue,
     free: Vec<CellMut>,
     read_pages_max: usize,
     cost: CostModel,
-    filters: bool,
     reads: ReadStats,
     page_ids: Vec<u32>,
 }
@@ -64,48 +50,28 @@ struct PageRun {
 }
 
 impl Direct {
-    /// Creates the read queue and its buffers.
+    /// Creates the read queue and its buffers. As many reads are in flight as the queue has depth, each of at
+    /// most `read_bytes_max` bytes, a power of two from 4 KiB to 1 MiB.
     ///
     /// # Errors
     /// When the read queue or the buffers cannot be created.
-    pub fn new(disk: &dyn Disk, options: &DirectOptions) -> Result<Direct> {
-        let DirectOptions { reads, read_bytes_max, ref region } = *options;
-        if !read_bytes_max.is_power_of_two() || !(PAGE_BYTES..=CELL_BYTES_MAX).contains(&read_bytes_max) {
-            return Err(Error::Usage(format!(
-                "the largest read must be a power of two from 4K to 1M, not {read_bytes_max}"
-            )));
-        }
-        let cells = Cells::new(Region::new(region, (reads.depth * read_bytes_max) as u64)?, read_bytes_max)?;
+    pub fn new(disk: &dyn Disk, reads: ReadOptions, read_bytes_max: usize) -> Result<Direct> {
+        let region = Region::new(&RegionKind::Dram, (reads.depth * read_bytes_max) as u64)?;
+        let cells = Cells::new(region, read_bytes_max)?;
         let free: Option<Vec<CellMut>> = (0..reads.depth).map(|cell| cells.write(cell)).collect();
         Ok(Direct {
             read_queue: ReadQueue::new(reads, disk, &[Arc::clone(&cells)])?,
             free: free.expect("new cells are free"),
             read_pages_max: read_bytes_max / PAGE_BYTES,
             cost: CostModel::default(),
-            filters: true,
             reads: ReadStats::default(),
             page_ids: Vec::new(),
         })
     }
 
-    /// The cost model.
-    pub fn cost(&self) -> CostModel {
-        self.cost
-    }
-
     /// Sets the cost model.
     pub fn set_cost(&mut self, cost: CostModel) {
         self.cost = cost;
-    }
-
-    /// Enables or disables filters; they are enabled by default.
-    pub fn set_filters(&mut self, filters: bool) {
-        self.filters = filters;
-    }
-
-    /// Description of the read queue, in one line.
-    pub fn description(&self) -> &str {
-        self.read_queue.description()
     }
 
     /// The ids that are in all lists.
@@ -192,7 +158,7 @@ impl Direct {
     /// The ids of the increasing `ids` that the list contains.
     fn retain_common(&mut self, list: &PagedList, mut ids: Vec<u32>) -> Result<Vec<u32>> {
         let mut wanted = pages_with_candidates(list, &ids);
-        let filtered = self.filters && self.is_worth_testing(list, &wanted);
+        let filtered = self.is_worth_testing(list, &wanted);
         if filtered {
             ids = filter_candidates(list, &ids, &wanted);
             wanted = pages_with_candidates(list, &ids);
@@ -219,14 +185,14 @@ impl Direct {
 
     /// Whether the cost model expects filters to save time.
     fn is_worth_testing(&self, list: &PagedList, wanted: &[PageCandidates]) -> bool {
-        if !list.has_filters() || wanted.is_empty() {
+        if wanted.is_empty() {
             return false;
         }
         let runs = self.plan_reads(list, wanted);
         let pages: usize = runs.iter().map(|run| run.pages.len()).sum();
         let ids: usize = wanted.iter().map(|wanted| wanted.candidates.len()).sum();
         let per_page = ids as f64 / wanted.len() as f64;
-        let kept_share = 1.0 - (1.0 - list.false_positive_rate()).powf(per_page);
+        let kept_share = 1.0 - (1.0 - false_positive_rate()).powf(per_page);
         let missing: usize = runs.iter().map(|run| run.needed.len()).sum();
         let kept = missing as f64 * kept_share;
         self.cost.is_worth_testing(ids, runs.len() as u64, pages as u64, kept)

@@ -1,8 +1,14 @@
 //! One Bloom filter per page; the filters of a list are concatenated (section III-D; Bloom, CACM 13(7),
 //! 1970).
 //!
-//! The filter of a page of n ids has n times b bits. Its offset follows from the number of ids before the
-//! page, so no offsets are stored.
+//! The filter of a page of n ids has 4 n bits, as in the paper. Its offset follows from the number of ids
+//! before the page, so no offsets are stored.
+
+/// Bits of the filters per id.
+const BITS_PER_ID: u64 = 4;
+
+/// Number of bits that an id sets: the bits per id times ln 2, which minimizes the false positive rate.
+const HASH_COUNT: u32 = 3;
 
 /// Which ids of a list are in a page.
 #[derive(Clone, Copy)]
@@ -15,68 +21,42 @@ pub(super) struct PageIds {
 
 /// The filters of all pages of a list.
 pub(super) struct BloomFilters {
-    bits_per_id: u32,
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
 }
 
 impl BloomFilters {
-    /// Largest number of bits per id.
-    pub(super) const BITS_PER_ID_MAX: u32 = 32;
-
     /// Empty filters for a list of `ids` ids.
-    pub(super) fn new(bits_per_id: u32, ids: u64) -> BloomFilters {
-        let bytes = vec![0; BloomFilters::bytes_of(bits_per_id, ids) as usize];
-        BloomFilters { bits_per_id, bytes: bytes.into() }
-    }
-
-    /// Bloom filters of `bits_per_id` bits for each id, read from a file as `bytes`.
-    pub(super) fn from_bytes(bits_per_id: u32, bytes: &[u8]) -> BloomFilters {
-        BloomFilters { bits_per_id, bytes: bytes.into() }
-    }
-
-    /// Bytes of the filters for `ids` ids.
-    pub(super) fn bytes_of(bits_per_id: u32, ids: u64) -> u64 {
-        ids.saturating_mul(u64::from(bits_per_id)).div_ceil(8)
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub(super) fn new(ids: usize) -> BloomFilters {
+        BloomFilters { bytes: vec![0; (ids * BITS_PER_ID as usize).div_ceil(8)] }
     }
 
     /// Adds an id to the filter of its page.
     pub(super) fn add(&mut self, page: PageIds, id: u32) {
-        for bit in bit_positions(self.bits_per_id, page, id) {
+        for bit in bit_positions(page, id) {
             self.bytes[(bit / 8) as usize] |= 1 << (bit % 8);
         }
     }
 
     /// Whether the page may contain an id. There are no false negatives.
     pub(super) fn may_hold(&self, page: PageIds, id: u32) -> bool {
-        bit_positions(self.bits_per_id, page, id)
-            .all(|bit| self.bytes[(bit / 8) as usize] & 1 << (bit % 8) != 0)
-    }
-
-    /// The false positive rate in theory.
-    pub(super) fn false_positive_rate(&self) -> f64 {
-        let (hashes, bits) = (f64::from(hash_count(self.bits_per_id)), f64::from(self.bits_per_id));
-        (1.0 - (-hashes / bits).exp()).powf(hashes)
+        bit_positions(page, id).all(|bit| self.bytes[(bit / 8) as usize] & 1 << (bit % 8) != 0)
     }
 }
 
-/// Number of bits that an id sets: the bits per id times ln 2, which minimizes the false positive rate.
-fn hash_count(bits_per_id: u32) -> u32 {
-    ((f64::from(bits_per_id) * std::f64::consts::LN_2).round() as u32).max(1)
+/// The false positive rate in theory.
+pub(super) fn false_positive_rate() -> f64 {
+    (1.0 - (-f64::from(HASH_COUNT) / BITS_PER_ID as f64).exp()).powf(f64::from(HASH_COUNT))
 }
 
 /// The bit positions of an id: linear combinations of the two halves of one hash (Kirsch and Mitzenmacher,
 /// ESA 2006).
-fn bit_positions(bits_per_id: u32, page: PageIds, id: u32) -> impl Iterator<Item = u64> {
+fn bit_positions(page: PageIds, id: u32) -> impl Iterator<Item = u64> {
     let mut mixed = u64::from(id).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     mixed ^= mixed >> 32;
     let (first, step) = ((mixed >> 32) as u32, mixed as u32 | 1);
-    let (start, bits) = (page.before * u64::from(bits_per_id), page.count as u64 * u64::from(bits_per_id));
-    (0..hash_count(bits_per_id)).map(move |k| {
+    let (start, bits) = (page.before * BITS_PER_ID, page.count as u64 * BITS_PER_ID);
+    (0..HASH_COUNT).map(move |k| {
         let hash = first.wrapping_add(step.wrapping_mul(k));
         start + ((u64::from(hash) * bits) >> 32)
     })
@@ -88,18 +68,16 @@ mod tests {
 
     #[test]
     fn added_ids_pass_and_others_at_the_false_positive_rate() {
-        for bits in [1, 4, 10] {
-            let pages = [(0, 1000), (1000, 1), (1001, 700)].map(|(before, count)| PageIds { before, count });
-            let mut filter = BloomFilters::new(bits, 1701);
-            for (number, &page) in (1..).zip(&pages) {
-                (0..page.count as u32).for_each(|k| filter.add(page, k * 7919 * number));
-            }
-            for (number, &page) in (1..).zip(&pages) {
-                assert!((0..page.count as u32).all(|k| filter.may_hold(page, k * 7919 * number)));
-            }
-            let passed = (0..100_000).filter(|k| filter.may_hold(pages[0], 100_000_000 + k * 13)).count();
-            let share = passed as f64 / 100_000.0;
-            assert!((share - filter.false_positive_rate()).abs() < 0.03, "{bits}: {share}");
+        let pages = [(0, 1000), (1000, 1), (1001, 700)].map(|(before, count)| PageIds { before, count });
+        let mut filter = BloomFilters::new(1701);
+        for (number, &page) in (1..).zip(&pages) {
+            (0..page.count as u32).for_each(|k| filter.add(page, k * 7919 * number));
         }
+        for (number, &page) in (1..).zip(&pages) {
+            assert!((0..page.count as u32).all(|k| filter.may_hold(page, k * 7919 * number)));
+        }
+        let passed = (0..100_000).filter(|k| filter.may_hold(pages[0], 100_000_000 + k * 13)).count();
+        let share = passed as f64 / 100_000.0;
+        assert!((share - false_positive_rate()).abs() < 0.03, "{share}");
     }
 }

@@ -1,55 +1,15 @@
 //! Lists in pages: their skip pointers and filters, and the pages that are in memory.
 
 use crate::intersection::filter::{BloomFilters, PageIds};
-use crate::intersection::page::{self, ID_MAX, PAGE_BYTES, PAGE_IDS_MAX, PageBounds};
-use crate::intersection::write::{LIST_FILE_IDENTITY, TAIL_BYTES};
+use crate::intersection::page::{self, PAGE_BYTES, PageBounds};
 use std::sync::Arc;
-use tierdex::io::{CellMut, Disk, PAGE, ReadFile, Seal, SealedFile};
-use tierdex::{Error, Result, codec::Codec, internal::bytes::ByteReader};
-
-/// Fewest bytes that the directory of the file has for a list.
-const LIST_ENTRY_BYTES_MIN: u64 = 5;
-
-/// Opens the lists of a file with the given seal. Reads skip pointers, filters and checksums, but no pages
-/// of lists.
-///
-/// # Errors
-/// When the file is damaged or cannot be read.
-pub fn open_lists(disk: &dyn Disk, name: &str, seal: Seal) -> Result<Vec<PagedList>> {
-    let file = SealedFile::open(disk, name, LIST_FILE_IDENTITY, seal)?;
-    file.load_tables(None)?;
-    let payload = file.payload();
-    let corrupt = |what: &str| Error::corrupt(name, payload.end, what);
-    let tail_at = payload.end.checked_sub(TAIL_BYTES as u64).filter(|at| *at >= PAGE);
-    let tail_at = tail_at.ok_or_else(|| corrupt("the file has no lists"))?;
-    let tail = file.read(tail_at, TAIL_BYTES)?;
-    let mut view = ByteReader::new(name, tail_at, &tail);
-    let [lists, pages, at, len] = [view.u64()?, view.u64()?, view.u64()?, view.u64()?];
-    let pages_end = pages.checked_add(1).and_then(|end| end.checked_mul(PAGE));
-    if pages_end != Some(at) || at.checked_add(len) != Some(tail_at) || lists > len / LIST_ENTRY_BYTES_MIN {
-        return Err(corrupt("the directory of the lists does not fit the file"));
-    }
-    let len = usize::try_from(len).map_err(|_| corrupt("the directory does not fit the address space"))?;
-    let directory = file.read(at, len)?;
-    let file = Arc::new(file);
-    let mut view = ByteReader::new(name, at, &directory);
-    let mut first_page = 1;
-    let mut read = Vec::with_capacity(lists as usize);
-    for _ in 0..lists {
-        let skips = SkipPointers::read(&mut view, &file, first_page, pages + 1)?;
-        first_page += skips.firsts.len() as u64;
-        read.push(PagedList { skips: Arc::new(skips), resident: ResidentPages::None });
-    }
-    view.finish()?;
-    if first_page != pages + 1 {
-        return Err(corrupt("the numbers of pages of the lists and of the file differ"));
-    }
-    Ok(read)
-}
+use tierdex::io::{CellMut, PAGE, ReadFile, SealedFile};
+use tierdex::{Result, codec::Codec};
 
 /// A list. Clones share the data in memory.
 #[derive(Clone)]
 pub struct PagedList {
+    file: Arc<SealedFile>,
     skips: Arc<SkipPointers>,
     resident: ResidentPages,
 }
@@ -65,74 +25,25 @@ enum ResidentPages {
 }
 
 /// The part of a list that is always in memory.
-struct SkipPointers {
-    file: Arc<SealedFile>,
-    codec: Codec,
+pub(super) struct SkipPointers {
+    pub(super) codec: Codec,
     /// Number of the first page of the list in the file.
-    first_page: u64,
+    pub(super) first_page: u64,
     /// The first id of each page.
-    firsts: Box<[u32]>,
+    pub(super) firsts: Vec<u32>,
     /// Number of ids before each page, and of all ids.
-    before: Box<[u64]>,
-    last: u32,
-    filter: Option<BloomFilters>,
-}
-
-impl SkipPointers {
-    /// Parses a directory entry. `end` is the end of the pages in the file.
-    fn read(
-        view: &mut ByteReader<'_>,
-        file: &Arc<SealedFile>,
-        first_page: u64,
-        end: u64,
-    ) -> Result<SkipPointers> {
-        let codec = Codec::from_id(view.u8()?).filter(|codec| codec.is_delta() || *codec == Codec::Raw);
-        let codec = codec.ok_or_else(|| view.corrupt("unknown codec of a list"))?;
-        let bits = u32::from(view.u8()?);
-        let (ids, pages, last) = (view.varint()?, view.varint()?, view.varint()?);
-        let wrong = pages > end.saturating_sub(first_page) || pages > view.remaining() as u64 / 2;
-        if wrong || bits > BloomFilters::BITS_PER_ID_MAX || last > u64::from(ID_MAX) {
-            return Err(view.corrupt("impossible sizes of a list"));
-        }
-        let mut firsts: Vec<u32> = Vec::with_capacity(pages as usize);
-        let mut before = Vec::with_capacity(pages as usize + 1);
-        before.push(0);
-        let (mut sum, mut floor) = (0, 0);
-        for _ in 0..pages {
-            let first = firsts.last().map_or(0, |first| u64::from(*first)) + u64::from(view.varint32()?);
-            let count = view.varint()?;
-            let fits = first >= floor && (1..=PAGE_IDS_MAX as u64).contains(&count);
-            if !fits || first + count - 1 > last {
-                return Err(view.corrupt("skip pointers do not increase as ids do"));
-            }
-            firsts.push(first as u32);
-            floor = first + count;
-            sum += count;
-            before.push(sum);
-        }
-        if sum != ids {
-            return Err(view.corrupt("the numbers of ids of a list and of its pages differ"));
-        }
-        let filter = match bits {
-            0 => None,
-            _ => {
-                let len = usize::try_from(BloomFilters::bytes_of(bits, ids)).unwrap_or(usize::MAX);
-                Some(BloomFilters::from_bytes(bits, view.bytes(len)?))
-            }
-        };
-        Ok(SkipPointers {
-            file: Arc::clone(file),
-            codec,
-            first_page,
-            firsts: firsts.into(),
-            before: before.into(),
-            last: last as u32,
-            filter,
-        })
-    }
+    pub(super) before: Vec<u64>,
+    /// The largest id; 0 for an empty list.
+    pub(super) last: u32,
+    pub(super) filters: BloomFilters,
 }
 
 impl PagedList {
+    /// A list whose pages are in `file`, whose page table is loaded.
+    pub(super) fn new(file: &Arc<SealedFile>, skips: SkipPointers) -> PagedList {
+        PagedList { file: Arc::clone(file), skips: Arc::new(skips), resident: ResidentPages::None }
+    }
+
     /// Number of ids.
     #[expect(clippy::len_without_is_empty, reason = "an empty list is no special case")]
     pub fn len(&self) -> u64 {
@@ -154,24 +65,13 @@ impl PagedList {
         self.skips.firsts.first().map(|first| (*first, self.skips.last))
     }
 
-    /// Bytes of the skip pointers and of the filters in memory.
-    pub fn memory(&self) -> (u64, u64) {
-        let filter = self.skips.filter.as_ref().map_or(0, |filter| filter.bytes().len() as u64);
-        (12 * self.pages() as u64, filter)
-    }
-
-    /// Whether the list has Bloom filters.
-    pub fn has_filters(&self) -> bool {
-        self.skips.filter.is_some()
-    }
-
     /// Reads the pages that `select` selects and keeps them in memory; all other pages are released.
     ///
     /// # Errors
     /// When a page cannot be read or is damaged.
     pub fn keep_pages(&mut self, mut select: impl FnMut(usize) -> bool) -> Result<()> {
         let read = |page: usize| {
-            let bytes = select(page).then(|| self.skips.file.read(self.offset(page), PAGE_BYTES));
+            let bytes = select(page).then(|| self.file.read(self.offset(page), PAGE_BYTES));
             Ok(bytes.transpose()?.map(Vec::into_boxed_slice))
         };
         let pages = (0..self.pages()).map(read).collect::<Result<Vec<_>>>()?;
@@ -181,7 +81,7 @@ impl PagedList {
 
     /// The same list with all pages in memory, verified by the caller.
     pub(super) fn in_cells(&self, cells: Vec<CellMut>) -> PagedList {
-        PagedList { skips: Arc::clone(&self.skips), resident: ResidentPages::All(Arc::new(cells)) }
+        PagedList { resident: ResidentPages::All(Arc::new(cells)), ..self.clone() }
     }
 
     /// Whether an intersection has read the whole list into cells.
@@ -204,7 +104,7 @@ impl PagedList {
 
     /// The file, for a read queue.
     pub(super) fn file(&self) -> &Arc<dyn ReadFile> {
-        self.skips.file.file()
+        self.file.file()
     }
 
     /// Offset of a page in the file.
@@ -214,7 +114,7 @@ impl PagedList {
 
     /// Verifies the checksums of pages that were read, from `page` on.
     pub(super) fn check(&self, page: usize, bytes: &[u8]) -> Result<()> {
-        Ok(self.skips.file.check(self.skips.first_page + page as u64, bytes)?)
+        Ok(self.file.check(self.skips.first_page + page as u64, bytes)?)
     }
 
     /// The ids of a page.
@@ -233,7 +133,7 @@ impl PagedList {
         let next = self.skips.firsts.get(page + 1);
         let most = next.map_or(self.skips.last, |next| next - 1);
         let bounds = PageBounds { first: self.skips.firsts[page], most, exact: next.is_none() };
-        page::decode_page(self.skips.codec, bytes, bounds, out, self.skips.file.name(), self.offset(page))
+        page::decode_page(self.skips.codec, bytes, bounds, out, self.file.name(), self.offset(page))
     }
 
     /// The page that contains `id` if the list does, searched from page `from` on. The first id of page
@@ -248,12 +148,7 @@ impl PagedList {
 
     /// Whether a page may contain `id` according to its filter.
     pub(super) fn may_hold(&self, page: usize, id: u32) -> bool {
-        self.skips.filter.as_ref().is_none_or(|filter| filter.may_hold(self.ids_of(page), id))
-    }
-
-    /// False positive rate of the filters; 1 without filters.
-    pub(super) fn false_positive_rate(&self) -> f64 {
-        self.skips.filter.as_ref().map_or(1.0, BloomFilters::false_positive_rate)
+        self.skips.filters.may_hold(self.ids_of(page), id)
     }
 }
 

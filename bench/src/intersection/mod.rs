@@ -2,7 +2,8 @@
 //! result is the ids that are in all lists, and the number of reads.
 //!
 //! Four algorithms are those of Wang, Lin, Papakonstantinou, Swanson, "Evaluating List Intersection on SSDs
-//! for Parallel I/O Skipping", section III; `direct` is this project's own. One file per algorithm:
+//! for Parallel I/O Skipping", section III; `direct` is this project's own. One file per algorithm, but `bf`
+//! is in `sl`:
 //!
 //! | name | pages read | execution |
 //! |---|---|---|
@@ -13,14 +14,13 @@
 //! | `direct` | as `sl` or `bf`; near pages in one read if cheaper | one thread, many reads in flight |
 //!
 //! `partition` divides the work among threads as in section III-E. [`ReaderThreads`] are the threads; a
-//! [`PagedListsWriter`] writes a file of lists and [`open_lists`] opens it. Pages that a list keeps in memory
+//! [`PagedListsWriter`] writes a file of lists and opens it. Pages that a list keeps in memory
 //! ([`PagedList::keep_pages`]) cost no read. The checksum of a page is verified when it is read, and the
 //! order of its ids when they are decoded: damage is an error.
 //!
 //! The module knows no terms, queries or scores.
 
 mod algorithm;
-mod bf;
 mod bl;
 mod cost;
 mod direct;
@@ -39,9 +39,9 @@ mod zz;
 pub use algorithm::{Algorithm, Intersector};
 pub use bl::Bl;
 pub use cost::CostModel;
-pub use direct::{Direct, DirectOptions};
-pub use list::{PagedList, open_lists};
-pub use page::{ID_MAX, PAGE_IDS_MAX};
+pub use direct::Direct;
+pub use list::PagedList;
+pub use page::ID_MAX;
 pub use reader_threads::ReaderThreads;
 pub use reads::{IntersectionResult, ReadStats};
-pub use write::{ListsOptions, PagedListsWriter};
+pub use write::PagedListsWriter;

@@ -18,7 +18,7 @@ pub(super) const PAGE_BYTES: usize = tierdex::io::PAGE as usize;
 pub const ID_MAX: u32 = u32::MAX - 1;
 
 /// Largest number of ids of a page. It bounds the work of decoding a page of well compressed ids.
-pub const PAGE_IDS_MAX: usize = 1 << 15;
+const PAGE_IDS_MAX: usize = 1 << 15;
 
 /// Encodes as many of the increasing `ids` as fit into an empty page. Returns their number.
 pub(super) fn fill_page(codec: Codec, ids: &[u32], page: &mut Vec<u8>) -> usize {

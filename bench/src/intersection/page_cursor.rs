@@ -39,7 +39,7 @@ impl<'a> PageCursor<'a> {
         self.load(reader, page)?;
         self.at = gallop(&self.ids, self.at, |other| other < id);
         let found = self.ids.get(self.at) == Some(&id);
-        reader.reads.false_positives += u64::from(tested && self.list.has_filters() && !found);
+        reader.reads.false_positives += u64::from(tested && !found);
         Ok(found)
     }
 

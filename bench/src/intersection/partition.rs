@@ -3,7 +3,7 @@
 //! of the other lists in their skip pointers.
 
 use crate::intersection::page_reader::{ListPageReader, PIECE_PAGES, read_whole_list};
-use crate::intersection::reads::{IntersectionResult, ReadStats};
+use crate::intersection::reads::IntersectionResult;
 use crate::intersection::{
     list::PagedList, list::by_length, page::PAGE_BYTES, reader_threads::ReaderThreads,
 };
@@ -27,13 +27,13 @@ pub(super) fn run_partitioned(
         return Ok(IntersectionResult::default());
     };
     let parts = readers.threads().min(longest.pages());
-    let mut before = ReadStats::default();
+    let mut found = IntersectionResult::default();
     if (1..parts.min(PIECE_PAGES)).contains(&shortest.pages()) && !shortest.is_whole() {
         let list = shortest.clone();
         for (whole, reads) in
             readers.run([move |reader: &mut ListPageReader| read_short_list(reader, &list)])?
         {
-            (lists[0], before) = (whole, reads);
+            (lists[0], found.reads) = (whole, reads);
         }
     }
     let lists: Arc<[PagedList]> = lists.into();
@@ -41,8 +41,10 @@ pub(super) fn run_partitioned(
         let lists = Arc::clone(&lists);
         move |reader: &mut ListPageReader| task(reader, &lists, range)
     });
-    let mut found = IntersectionResult::join(readers.find(tasks)?, &lists);
-    found.reads += before;
+    for (ids, reads) in readers.run(tasks)? {
+        found.ids.extend(ids);
+        found.reads += reads;
+    }
     Ok(found.with_skipped(&lists))
 }
 

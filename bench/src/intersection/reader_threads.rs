@@ -1,7 +1,7 @@
 //! A pool of threads with synchronous reads, each with a reader of its own. The pool outlives an
 //! intersection, so that the time of an intersection does not include the start of threads.
 
-use crate::intersection::{page_reader::ListPageReader, reads::IntersectionResult, reads::ReadStats};
+use crate::intersection::{page_reader::ListPageReader, reads::ReadStats};
 use std::sync::mpsc::{Sender, channel};
 use std::{panic::AssertUnwindSafe, panic::catch_unwind, thread::Builder, thread::JoinHandle};
 use tierdex::{Error, Result, io::Disk, io::ReadOptions, io::panic_message};
@@ -85,15 +85,6 @@ impl ReaderThreads {
             return Err(Error::Failed("a thread of an intersection has ended".to_owned()));
         }
         all.into_iter().map(|(_, found, reads)| Ok((found?, reads))).collect()
-    }
-
-    /// As [`ReaderThreads::run`], for tasks that return ids.
-    pub(super) fn find(
-        &self,
-        tasks: impl IntoIterator<Item = impl FnOnce(&mut ListPageReader) -> Result<Vec<u32>> + Send + 'static>,
-    ) -> Result<Vec<IntersectionResult>> {
-        let found = self.run(tasks)?;
-        Ok(found.into_iter().map(|(ids, reads)| IntersectionResult { ids, reads }).collect())
     }
 }
 

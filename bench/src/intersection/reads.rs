@@ -51,21 +51,6 @@ impl AddAssign for ReadStats {
 }
 
 impl IntersectionResult {
-    /// No ids, without any read of `lists`.
-    pub(super) fn empty(lists: &[PagedList]) -> IntersectionResult {
-        IntersectionResult::default().with_skipped(lists)
-    }
-
-    /// Concatenates the results of sublists, which are in order.
-    pub(super) fn join(parts: Vec<IntersectionResult>, lists: &[PagedList]) -> IntersectionResult {
-        let mut all = IntersectionResult::default();
-        for part in parts {
-            all.ids.extend_from_slice(&part.ids);
-            all.reads += part.reads;
-        }
-        all.with_skipped(lists)
-    }
-
     /// Sets the number of skipped pages of `lists`.
     pub(super) fn with_skipped(mut self, lists: &[PagedList]) -> IntersectionResult {
         let pages: u64 = lists.iter().map(|list| list.pages() as u64).sum();

@@ -1,20 +1,15 @@
 //! SL, short-long (section III-B): looks up each id of the shortest list in the others, in order of length,
 //! until a list does not contain it. The skip pointers give the page whose range covers the id; it is read
 //! unless it is loaded.
+//!
+//! BF (section III-D) does the same, but before a page is read, the id is tested against the page's Bloom
+//! filter in memory.
 
-use crate::intersection::filter::PageIds;
-use crate::intersection::{list::PagedList, page_cursor::PageCursor, page_reader::ListPageReader, partition};
-use crate::{intersection::reader_threads::ReaderThreads, intersection::reads::IntersectionResult};
+use crate::intersection::{
+    filter::PageIds, list::PagedList, page_cursor::PageCursor, page_reader::ListPageReader,
+};
 use std::ops::Range;
 use tierdex::Result;
-
-/// The ids that are in all lists.
-///
-/// # Errors
-/// When a page cannot be read or is damaged.
-pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run_partitioned(readers, lists, |reader, lists, ids| find_common(reader, lists, ids, false))
-}
 
 /// Intersects one sublist of the shortest list. With `filter`, this is `bf`.
 pub(super) fn find_common(

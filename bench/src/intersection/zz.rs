@@ -2,20 +2,16 @@
 //! lists. If a list does not contain it, its successor in that list becomes the eliminator. An eliminator
 //! that all lists contain is a result.
 
-use crate::intersection::{list::PagedList, page_cursor::PageCursor, page_reader::ListPageReader, partition};
-use crate::{intersection::reader_threads::ReaderThreads, intersection::reads::IntersectionResult};
+use crate::intersection::{list::PagedList, page_cursor::PageCursor, page_reader::ListPageReader};
 use std::ops::Range;
 use tierdex::Result;
 
-/// The ids that are in all lists.
-///
-/// # Errors
-/// When a page cannot be read or is damaged.
-pub fn intersect(readers: &ReaderThreads, lists: &[PagedList]) -> Result<IntersectionResult> {
-    partition::run_partitioned(readers, lists, find_common)
-}
-
-fn find_common(reader: &mut ListPageReader, lists: &[PagedList], range: Range<u64>) -> Result<Vec<u32>> {
+/// Intersects one sublist of the shortest list.
+pub(super) fn find_common(
+    reader: &mut ListPageReader,
+    lists: &[PagedList],
+    range: Range<u64>,
+) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     let mut cursors: Vec<PageCursor<'_>> = lists.iter().map(PageCursor::new).collect();
     let mut eliminator = cursors[0].seek(reader, range.start)?;

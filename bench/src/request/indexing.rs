@@ -9,7 +9,7 @@
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
 use crate::request::{experiment::ExperimentRequest, members::collection_of, timed_disk::TimedDisk};
-use crate::{Error, Random, Result, generate::Flags, temporary_dir::TemporaryDir};
+use crate::{Error, Random, Result, generate::Flags};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{fmt::Write, path::PathBuf, sync::Arc, time::Duration, time::Instant};
@@ -99,7 +99,9 @@ impl ExperimentRequest for IndexingRequest {
     /// A row for each phase: its `seconds`, its `share` of all phases, and the postings of the index.
     fn answer(&self, stop: &StopSignal) -> Result<Value> {
         let schema = self.schema()?;
-        let dir = TemporaryDir::new(&self.dir, "indexing")?;
+        let dir = tempfile::Builder::new().prefix("indexing-").tempdir_in(&self.dir);
+        let parent = self.dir.display();
+        let dir = dir.map_err(Error::failed(format!("cannot make a directory in {parent}")))?;
         let disk = Arc::new(TimedDisk::new(PosixDisk::create(dir.path())?));
         let PhaseTimes { ingest, sort, transform, flush } = self.index(&disk, schema, stop)?;
         let manifest = Manifest::read_newest(disk.as_ref())?;

@@ -1,8 +1,7 @@
 //! Parses the parameters of an experiment, which are members of a JSON object.
 
 use crate::generate::{Collection, Flags};
-use crate::{Error, Result, parse_flags};
-use clap::{Arg, Args, Command};
+use crate::{Error, Result};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IntoDeserializer, MapAccess};
 use serde_json::{Map, Value, map::IntoIter};
@@ -18,36 +17,6 @@ pub type Members = Map<String, Value>;
 pub(super) fn parse_members<T: DeserializeOwned>(members: Members) -> Result<T> {
     let members = MemberAccess { members: members.into_iter(), value: None };
     T::deserialize(MapAccessDeserializer::new(members)).map_err(|error| usage(&error))
-}
-
-/// Parses parameters that are the flags of an experiment: true is a flag without a value, null and false are
-/// a flag that is not given, and an array is a flag that is repeated.
-///
-/// # Errors
-/// [`Error::Usage`] if a member is unknown or wrong.
-pub fn parse_flag_members<F: Args>(members: Members) -> Result<F> {
-    let command = F::augment_args(Command::new("cell"));
-    let known: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
-    let mut words = vec!["cell".to_string()];
-    for (name, value) in members {
-        if !known.contains(&name.as_str()) {
-            return Err(usage(&format_args!("unknown field `{name}`, expected one of {}", known.join(", "))));
-        }
-        let values = if let Value::Array(values) = value { values } else { vec![value] };
-        for value in values {
-            match value {
-                Value::Null | Value::Bool(false) => {}
-                Value::Bool(true) => words.push(format!("--{name}")),
-                Value::String(value) => words.push(format!("--{name}={value}")),
-                value => words.push(format!("--{name}={value}")),
-            }
-        }
-    }
-    parse_flags(words).map_err(|error| {
-        let text = error.to_string();
-        let why = text.split("\n\n").next().unwrap_or_default();
-        usage(&why.trim_start_matches("error: "))
-    })
 }
 
 /// The generated collection of these sizes.
@@ -110,38 +79,6 @@ mod tests {
     fn parse(members: Value) -> Result<Parameters> {
         let Value::Object(members) = members else { panic!("not an object") };
         parse_members(members)
-    }
-
-    #[derive(Args, Debug)]
-    struct SomeFlags {
-        #[arg(long)]
-        quick: bool,
-        #[arg(long)]
-        name: Vec<String>,
-        #[arg(long, default_value_t = 7, conflicts_with = "name")]
-        depth: u8,
-    }
-
-    #[test]
-    fn members_are_flags() {
-        let parse = |members: Value| parse_flag_members::<SomeFlags>(members.as_object().unwrap().clone());
-        let flags = parse(json!({})).unwrap();
-        assert_eq!((flags.quick, flags.name.len(), flags.depth), (false, 0, 7));
-        let flags = parse(json!({"quick": true, "name": ["--a", "b c"], "depth": null})).unwrap();
-        assert_eq!((flags.quick, flags.name), (true, vec!["--a".to_string(), "b c".to_string()]));
-        assert_eq!(parse(json!({"depth": 9, "quick": false, "name": []})).unwrap().depth, 9);
-        for (members, words) in [
-            (json!({"frob": 1}), "unknown field `frob`, expected one of quick, name, depth"),
-            (json!({"help": true}), "unknown field `help`"),
-            (json!({"depth": 256}), "invalid value '256' for '--depth <DEPTH>'"),
-            (json!({"depth": {}}), "invalid value '{}' for '--depth <DEPTH>'"),
-            (json!({"quick": 1}), "'--quick'"),
-            (json!({"depth": 1, "name": "a"}), "'--depth <DEPTH>' cannot be used with '--name <NAME>'"),
-        ] {
-            let error = parse(members).unwrap_err();
-            assert!(matches!(&error, Error::Usage(why) if why.contains(words)), "{error}");
-            assert!(!error.to_string().contains('\n'), "{error}");
-        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ mod draw;
 mod experiment;
 mod explored;
 mod indexing;
-mod intersect;
 mod machine;
 mod members;
 mod plan;
@@ -26,11 +25,10 @@ pub(crate) use query_file::QueryFileRequest;
 pub(crate) use sizes::SizesRequest;
 
 use crate::{Error, Result, cell::Cell, codecs, codecs::CodecsRequest, codecs::Peer};
-use crate::{intersect::Flags as IntersectFlags, policies::PoliciesRequest};
-use clap::Args;
+use crate::{intersect::IntersectRequest, policies::PoliciesRequest};
 use machine::MachineRequest;
 pub use members::Members;
-use members::{parse_flag_members, parse_members, usage};
+use members::{parse_members, usage};
 use plan::PlanRequest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -49,7 +47,7 @@ const EXPERIMENTS: &[(&str, ParseRequest)] = &[
     ("sizes", parse::<SizesRequest>),
     ("indexing", parse::<IndexingRequest>),
     ("codecs", parse::<CodecsRequest>),
-    ("intersect", parse_flags_of::<IntersectFlags>),
+    ("intersect", parse::<IntersectRequest>),
     ("policies", parse::<PoliciesRequest>),
     ("query-file", parse::<QueryFileRequest>),
     ("machine", parse::<MachineRequest>),
@@ -59,12 +57,6 @@ fn parse<T: ExperimentRequest + DeserializeOwned + 'static>(
     members: Members,
 ) -> Result<Box<dyn ExperimentRequest>> {
     Ok(Box::new(parse_members::<T>(members)?))
-}
-
-fn parse_flags_of<F: ExperimentRequest + Args + 'static>(
-    members: Members,
-) -> Result<Box<dyn ExperimentRequest>> {
-    Ok(Box::new(parse_flag_members::<F>(members)?))
 }
 
 /// Reads an experiment and its parameters.

@@ -183,8 +183,8 @@ fn intersections_of_generated_queries_are_measured() {
     let lines: Vec<&str> = lines.as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     assert!(lines.len() == 50 && lines.iter().all(|line| (2..=4).contains(&line.split(' ').count())));
     workspace.file("q.txt", lines.join("\n"));
-    let request = json!({"experiment": "intersect", "quick": true, "sweep": ["codec"], "work": "w",
-        "threads": 2, "index": "i", "queries": "q.txt", "limit": 10, "common": 5.5});
+    let request = json!({"experiment": "intersect", "quick": true, "sweep": "codec", "work": "w",
+        "threads": 2, "index": "i", "queries": "q.txt", "limit": 10});
     let answer = answer(&workspace, &request);
     let rows = answer["rows"].as_array().unwrap();
     let of = |sweep: &str| rows.iter().filter(|row| row["sweep"] == sweep).count();
@@ -334,8 +334,8 @@ fn wrong_requests_and_missing_indexes_give_one_line() {
         (2, r#"{"experiment": "codecs", "kernel": "mmx"}"#.to_string(), "no kernel is called `mmx`"),
         (2, format!(r#"{{{policies}, "ratio": 0}}"#), "`ratio` is 0"),
         (1, format!(r#"{{{policies}, "ratio": 2}}"#), "cannot read none"),
-        (2, r#"{"experiment": "intersect", "sweep": "frob"}"#.to_string(), "--sweep frob: unknown sweep"),
-        (2, r#"{"experiment": "intersect", "index": "i"}"#.to_string(), "--queries <FILE>"),
+        (2, r#"{"experiment": "intersect", "sweep": "frob"}"#.to_string(), "`sweep`: unknown variant `frob`"),
+        (2, r#"{"experiment": "intersect", "index": "i"}"#.to_string(), "`index` and `queries`"),
         (
             2,
             r#"{"experiment": "query-file", "docs": 0, "postings": 1, "vocabulary": 1, "count": 1}"#.to_string(),
