@@ -15,15 +15,15 @@
 //! queries go through an engine that reads and caches postings; the lines of a batch are then its requests,
 //! and all of them must have the same command.
 
-mod batch;
-mod server;
-
 use crate::{Error, HeldIndex, Result, slow_tier::ReadDelay};
 use clap::Args;
-use server::{ServedBackend, Server};
-use std::{io::BufRead, io::Read, io::Write, path::PathBuf};
-use tierdex::limits::{DEFAULT_B, DEFAULT_K1, QUERY_BYTES_MAX};
-use tierdex::{Bm25, Engine, EngineOptions, Index, io::RegionKind};
+use std::{io::BufRead, io::Write, path::PathBuf};
+use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
+use tierdex::{
+    Bm25, Engine, EngineOptions, Hits, Index, Priority, Query, SearchOptions, SearchRequest,
+    explain::SearchResult, io::RegionKind,
+};
+use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, LineServer, ServeError, serve};
 
 /// Flags of the server.
 #[derive(Args, Clone, Debug)]
@@ -61,60 +61,110 @@ pub fn run(
         None => ServedBackend::Memory(HeldIndex::load(index, &RegionKind::Dram, flags.slow_tier)?),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
-    write_line(output, "READY")?;
-    let mut line = Vec::new();
-    while read_line(input, &mut line).map_err(Error::failed("cannot read a line"))? {
-        let reply = match line.len() {
-            0..=LINE_BYTES_MAX => reply_to(&server, line.trim_ascii_end()),
-            _ => format!("ERROR the line is longer than {LINE_BYTES_MAX} bytes"),
-        };
-        write_line(output, &reply)?;
+    serve(&server, input, output).map_err(|error| match error {
+        ServeError::Output(error) => Error::Output(error),
+        error => Error::Failed(error.to_string()),
+    })
+}
+
+/// The index behind the protocol, and how its queries are evaluated.
+struct Server<'a> {
+    index: &'a Index,
+    backend: ServedBackend,
+    exhaustive: bool,
+    bm25: Bm25,
+}
+
+/// What evaluates the queries: a searcher over an index in memory, or an engine that reads postings.
+enum ServedBackend {
+    Memory(HeldIndex),
+    Engine(Engine),
+}
+
+impl LineServer for Server<'_> {
+    fn answer(&self, line: &str) -> std::result::Result<Answer, String> {
+        self.answer_line(line).map_err(|error| error.to_string())
     }
-    Ok(())
-}
 
-/// The longest accepted line: a command or file names, and a query.
-const LINE_BYTES_MAX: usize = QUERY_BYTES_MAX + (16 << 10);
-
-/// Reads the next line into `line`; false at the end of the input. A line that is too long is cut at one byte
-/// more than [`LINE_BYTES_MAX`].
-fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
-    line.clear();
-    input.take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)?;
-    if line.len() > LINE_BYTES_MAX && line.last() != Some(&b'\n') {
-        input.skip_until(b'\n')?;
-    }
-    Ok(!line.is_empty())
-}
-
-fn write_line(output: &mut dyn Write, line: &str) -> Result<()> {
-    writeln!(output, "{line}").and_then(|()| output.flush()).map_err(Error::Output)
-}
-
-/// The line of output that answers a line of input.
-fn reply_to(server: &Server<'_>, line: &[u8]) -> String {
-    let Ok(line) = str::from_utf8(line) else { return "ERROR the line is not UTF-8".to_string() };
-    let answer = match line.strip_prefix("!BATCH\t") {
-        Some(batch) => batch::run_batch(server, batch),
-        None => server.answer(line).map(|answer| answer.to_string()),
-    };
-    answer.unwrap_or_else(|error| format!("ERROR {error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_bounded_in_memory() {
-        let (long, line) = (vec![b'x'; 1 << 24], &mut Vec::new());
-        let input = [&long[..], b"\nCOUNT\tcat\n", &long[..], b"\nlast"].concat();
-        let mut input = &input[..];
-        for expected in [None, Some("COUNT\tcat\n"), None, Some("last")] {
-            assert!(read_line(&mut input, line).unwrap());
-            assert_eq!(str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX), expected);
-            assert!(line.capacity() <= 4 * LINE_BYTES_MAX);
+    fn answer_batch(&self, batch: &Batch) -> std::result::Result<Vec<LineResult>, String> {
+        match &self.backend {
+            ServedBackend::Memory(_) => batch.answer(|line| self.answer(line)),
+            // The engine has its own threads.
+            ServedBackend::Engine(engine) => {
+                self.run_through_engine(engine, &batch.lines).map_err(|error| error.to_string())
+            }
         }
-        assert!(!read_line(&mut input, line).unwrap());
+    }
+}
+
+impl Server<'_> {
+    fn answer_line(&self, line: &str) -> tierdex::Result<Answer> {
+        let Some((command, query)) = LineCommand::parse(line) else { return Ok(Answer::Unsupported) };
+        let query = Query::parse(query, self.index.schema())?;
+        let options = self.options(command);
+        let found = match &self.backend {
+            ServedBackend::Memory(held) => held.search(&query, &options)?,
+            ServedBackend::Engine(engine) => {
+                let request = SearchRequest::new(query).options(options).priority(Priority::Batch);
+                engine.search(request)?.into_result()
+            }
+        };
+        Ok(answer_of(command, found))
+    }
+
+    /// Runs the lines as a batch of an engine. A line is timed from the start of its evaluation.
+    fn run_through_engine(&self, engine: &Engine, lines: &[String]) -> tierdex::Result<Vec<LineResult>> {
+        let Some((command, _)) = lines.first().and_then(|line| LineCommand::parse(line)) else {
+            return Ok((0..lines.len())
+                .map(|line| LineResult { line, nanoseconds: 0, value: None })
+                .collect());
+        };
+        let options = self.options(command);
+        let mut rest = lines.iter();
+        let next = || {
+            let Some(line) = rest.next() else { return Ok(None) };
+            match LineCommand::parse(line) {
+                Some((other, query)) if other == command => {
+                    let query = Query::parse(query, self.index.schema())?;
+                    Ok(Some(SearchRequest::new(query).options(options)))
+                }
+                _ => {
+                    let word = line.split('\t').next().unwrap_or_default();
+                    Err(tierdex::Error::Usage(format!("`{word}` among lines of another command")))
+                }
+            }
+        };
+        let mut results = Vec::with_capacity(lines.len());
+        let record = |line, hits: tierdex::Result<Hits>| {
+            let hits = hits?;
+            let nanoseconds = hits.took.saturating_sub(hits.queued).as_nanos() as u64;
+            let value = answer_of(command, hits.into_result()).value();
+            results.push(LineResult { line, nanoseconds, value });
+            Ok(())
+        };
+        engine.run_ordered(next, record)?;
+        Ok(results)
+    }
+
+    /// The search options of a command.
+    fn options(&self, command: LineCommand) -> SearchOptions {
+        let (k, count) = match command {
+            LineCommand::Count => (0, true),
+            LineCommand::Top(k) | LineCommand::Docs(k) => (k, false),
+            LineCommand::TopCount(k) => (k, true),
+        };
+        let (exhaustive, scorer) = (self.exhaustive, self.bm25.into());
+        SearchOptions { k, count, exhaustive, scorer, ..SearchOptions::default() }
+    }
+}
+
+/// The answer to a command, from the result of its query.
+fn answer_of(command: LineCommand, found: SearchResult) -> Answer {
+    match command {
+        LineCommand::Count | LineCommand::TopCount(_) => Answer::Number(found.total),
+        LineCommand::Top(_) => Answer::Number(found.hits.len() as u64),
+        LineCommand::Docs(_) => {
+            Answer::Documents(found.hits.iter().map(|hit| (u64::from(hit.document), hit.score)).collect())
+        }
     }
 }

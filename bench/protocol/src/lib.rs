@@ -1,16 +1,108 @@
 //! The line protocol of `tierdex-bench serve` and of the engines that it is compared with: commands, answers
-//! and batches.
+//! and batches. An engine is a [`LineServer`].
 //!
-//! A line `COMMAND<TAB>QUERY` has one line of answer. A line `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES`
-//! runs the lines of a file; its answer is a summary as a JSON object.
+//! The first line of output is `READY`. A line `COMMAND<TAB>QUERY` has one line of answer. A line
+//! `!BATCH<TAB>FILE<TAB>THREADS<TAB>LATENCIES` runs the lines of a file; its answer is a summary as a JSON
+//! object. The answer to a line that fails is `ERROR` and the reason.
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fmt, fs, thread::Builder, thread::scope, time::Instant};
+use std::io::{BufRead, Error, Read, Write};
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+use std::{fmt, fs, process::ExitCode, thread::Builder, thread::scope, time::Instant};
 
 /// The result of an operation; an error is a text of one line.
 pub type Result<T> = std::result::Result<T, String>;
+
+/// The exit code of a program; prints why it failed.
+pub fn exit_code(done: Result<()>) -> ExitCode {
+    let Err(why) = done else { return ExitCode::SUCCESS };
+    eprintln!("{why}");
+    ExitCode::FAILURE
+}
+
+/// An engine behind the protocol.
+pub trait LineServer: Sync {
+    /// Answers `COMMAND<TAB>QUERY`.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    fn answer(&self, line: &str) -> Result<Answer>;
+
+    /// Answers the lines of a batch, and times each.
+    ///
+    /// # Errors
+    /// The first of [`LineServer::answer`]; if a thread cannot be started.
+    fn answer_batch(&self, batch: &Batch) -> Result<Vec<LineResult>> {
+        batch.answer(|line| self.answer(line))
+    }
+}
+
+/// Why a server ends before its input does.
+#[derive(Debug)]
+pub enum ServeError {
+    /// A line cannot be read.
+    Input(Error),
+    /// An answer cannot be written.
+    Output(Error),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServeError::Input(error) => write!(f, "cannot read a line: {error}"),
+            ServeError::Output(error) => write!(f, "cannot write the output: {error}"),
+        }
+    }
+}
+
+/// The longest accepted line: a query of 64 KiB, and a command or file names.
+const LINE_BYTES_MAX: usize = 80 << 10;
+
+/// Answers the lines of `input` until it ends.
+///
+/// # Errors
+/// If input or output fail.
+pub fn serve(
+    server: &impl LineServer,
+    input: &mut dyn BufRead,
+    output: &mut dyn Write,
+) -> std::result::Result<(), ServeError> {
+    let mut say =
+        |line: &str| writeln!(output, "{line}").and_then(|()| output.flush()).map_err(ServeError::Output);
+    say("READY")?;
+    let mut line = Vec::new();
+    while read_line(input, &mut line).map_err(ServeError::Input)? {
+        say(&reply_to(server, &line).unwrap_or_else(|error| format!("ERROR {error}")))?;
+    }
+    Ok(())
+}
+
+/// Reads the next line into `line`; false at the end of the input. A line that is too long is cut at one byte
+/// more than [`LINE_BYTES_MAX`].
+fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    input.take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', line)?;
+    if line.len() > LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n')?;
+    }
+    Ok(!line.is_empty())
+}
+
+/// The line of output that answers a line of input.
+fn reply_to(server: &impl LineServer, line: &[u8]) -> Result<String> {
+    if line.len() > LINE_BYTES_MAX {
+        return Err(format!("the line is longer than {LINE_BYTES_MAX} bytes"));
+    }
+    let line = str::from_utf8(line.trim_ascii_end()).map_err(|_| "the line is not UTF-8".to_string())?;
+    let Some(batch) = line.strip_prefix("!BATCH\t") else {
+        return Ok(server.answer(line)?.to_string());
+    };
+    let batch = Batch::read(batch)?;
+    let start = Instant::now();
+    let results = server.answer_batch(&batch)?;
+    batch.finish(results, start.elapsed().as_nanos())
+}
 
 /// The answer to a line.
 pub enum Answer {
@@ -84,7 +176,7 @@ impl LineCommand {
 /// The lines of a batch, and how to run them.
 pub struct Batch {
     /// The lines of the file that are not empty.
-    pub lines: Vec<String>,
+    pub lines: Arc<[String]>,
     /// Threads that answer lines, 1 to 1,024.
     pub threads: usize,
     latencies: Option<String>,
@@ -105,7 +197,7 @@ impl Batch {
     ///
     /// # Errors
     /// If a part is missing or invalid, or the file cannot be read.
-    pub fn read(batch: &str) -> Result<Batch> {
+    fn read(batch: &str) -> Result<Batch> {
         let parts: Vec<&str> = batch.split('\t').collect();
         let [file, threads, latencies] = parts[..] else {
             return Err("!BATCH needs a file, a number of threads, and a file for latencies or -".to_string());
@@ -152,7 +244,7 @@ impl Batch {
     ///
     /// # Errors
     /// If the latencies cannot be written.
-    pub fn finish(&self, mut results: Vec<LineResult>, wall: u128) -> Result<String> {
+    fn finish(&self, mut results: Vec<LineResult>, wall: u128) -> Result<String> {
         results.sort_unstable_by_key(|result| result.line);
         if let Some(latencies) = &self.latencies {
             let text: String = results.iter().map(|result| format!("{}\n", result.nanoseconds)).collect();
@@ -205,6 +297,19 @@ mod tests {
         };
         assert_eq!(batch.answer(failing).err().as_deref(), Some("line 50"));
         assert!(Batch::read("file\t0\t-").err().unwrap().contains("1 to 1024"));
+    }
+
+    #[test]
+    fn lines_are_bounded_in_memory() {
+        let (long, line) = (vec![b'x'; 1 << 24], &mut Vec::new());
+        let input = [&long[..], b"\nCOUNT\tcat\n", &long[..], b"\nlast"].concat();
+        let mut input = &input[..];
+        for expected in [None, Some("COUNT\tcat\n"), None, Some("last")] {
+            assert!(read_line(&mut input, line).unwrap());
+            assert_eq!(str::from_utf8(line).ok().filter(|line| line.len() <= LINE_BYTES_MAX), expected);
+            assert!(line.capacity() <= 4 * LINE_BYTES_MAX);
+        }
+        assert!(!read_line(&mut input, line).unwrap());
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Indexing: unmodified tokens, one shard. The library numbers documents in order from 0 on.
 
-use seekstorm::{INDEX_RUNTIME, vector::Inference};
 use seekstorm::index::{
     AccessType, Close, Clustering, Document, DocumentCompression, FileType, FrequentwordType, IndexArc,
     IndexDocument, IndexMetaObject, LexicalSimilarity, NgramSet, SchemaField, StemmerType, StopwordType,
     TokenizerType, create_index,
 };
+use seekstorm::{INDEX_RUNTIME, vector::Inference};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

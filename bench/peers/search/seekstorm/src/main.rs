@@ -15,6 +15,7 @@ mod serve;
 
 use clap::{Parser, Subcommand};
 use std::{io::stdin, path::PathBuf, process::ExitCode};
+use tierdex_bench_protocol::exit_code;
 
 /// SeekStorm behind the line protocol of `tierdex-bench serve`.
 #[derive(Parser)]
@@ -49,19 +50,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    exit_code(match Arguments::parse().command {
         Command::Index { tokens, dir, .. } => index::run(&tokens, &dir),
         Command::Version => {
             println!("SeekStorm {}", seekstorm::index::version());
             Ok(())
         }
         Command::Serve { dir } => serve::run(&dir, &mut stdin().lock()),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }

@@ -14,12 +14,12 @@ use nix::unistd::dup2_stdout;
 use seekstorm::INDEX_RUNTIME;
 use seekstorm::index::{IndexArc, open_index};
 use seekstorm::search::{QueryRewriting, QueryType, ResultObject, ResultType, Search, SearchMode};
-use std::{fs::File, os::fd::AsFd, path::Path, sync::Arc, time::Instant};
-use std::io::{BufRead, Write, stderr, stdout};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, Result};
+use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
+use std::{fs::File, io::BufRead, io::stderr, io::stdout, os::fd::AsFd, path::Path, time::Instant};
+use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, LineServer, Result, serve};
 
 /// The index behind the protocol.
+#[derive(Clone)]
 struct Server {
     index: IndexArc,
 }
@@ -29,14 +29,7 @@ pub fn run(dir: &Path, input: &mut dyn BufRead) -> Result<()> {
     let mut output = quiet().map_err(|error| format!("cannot take the output: {error}"))?;
     let index = INDEX_RUNTIME.block_on(open_index(dir));
     let index = index.map_err(|error| format!("cannot open {}: {error}", dir.display()))?;
-    let server = Arc::new(Server { index });
-    say(&mut output, "READY")?;
-    let mut line = String::new();
-    while input.read_line(&mut line).map_err(|error| format!("cannot read a line: {error}"))? > 0 {
-        say(&mut output, &reply(&server, line.trim_end()))?;
-        line.clear();
-    }
-    Ok(())
+    serve(&Server { index }, input, &mut output).map_err(|error| error.to_string())
 }
 
 /// Standard output. Output of the library itself is redirected to standard error.
@@ -46,44 +39,32 @@ fn quiet() -> std::io::Result<File> {
     Ok(File::from(output))
 }
 
-fn say(output: &mut dyn Write, line: &str) -> Result<()> {
-    output
-        .write_all(format!("{line}\n").as_bytes())
-        .and_then(|()| output.flush())
-        .map_err(|error| format!("cannot write the output: {error}"))
-}
-
-fn reply(server: &Arc<Server>, line: &str) -> String {
-    match line.strip_prefix("!BATCH\t") {
-        Some(batch) => run_batch(server, batch).unwrap_or_else(|error| format!("ERROR {error}")),
-        None => INDEX_RUNTIME.block_on(server.answer(line)).to_string(),
+impl LineServer for Server {
+    fn answer(&self, line: &str) -> Result<Answer> {
+        Ok(INDEX_RUNTIME.block_on(self.find(line)))
     }
-}
 
-/// Runs a batch and returns its summary as a JSON object: tasks take the lines of a file from a shared
-/// counter, and each line is timed.
-fn run_batch(server: &Arc<Server>, batch: &str) -> Result<String> {
-    let (batch, next) = (Arc::new(Batch::read(batch)?), Arc::new(AtomicUsize::new(0)));
-    let start = Instant::now();
-    let workers: Vec<_> = (0..batch.threads)
-        .map(|_| INDEX_RUNTIME.spawn(work(server.clone(), batch.clone(), next.clone())))
-        .collect();
-    let mut results = Vec::new();
-    for worker in workers {
-        results.extend(INDEX_RUNTIME.block_on(worker).map_err(|_| "a worker stopped".to_string())?);
+    /// Tasks take the lines from a shared counter.
+    fn answer_batch(&self, batch: &Batch) -> Result<Vec<LineResult>> {
+        let next = Arc::new(AtomicUsize::new(0));
+        let start = |_| INDEX_RUNTIME.spawn(work(self.clone(), batch.lines.clone(), next.clone()));
+        let workers: Vec<_> = (0..batch.threads).map(start).collect();
+        let mut results = Vec::new();
+        for worker in workers {
+            results.extend(INDEX_RUNTIME.block_on(worker).map_err(|_| "a worker stopped".to_string())?);
+        }
+        Ok(results)
     }
-    let wall = start.elapsed().as_nanos();
-    batch.finish(results, wall)
 }
 
 /// Takes and answers lines until none is left.
-async fn work(server: Arc<Server>, batch: Arc<Batch>, next: Arc<AtomicUsize>) -> Vec<LineResult> {
-    let mut results = Vec::with_capacity(batch.lines.len());
+async fn work(server: Server, lines: Arc<[String]>, next: Arc<AtomicUsize>) -> Vec<LineResult> {
+    let mut results = Vec::with_capacity(lines.len());
     loop {
         let line = next.fetch_add(1, Ordering::Relaxed);
-        let Some(text) = batch.lines.get(line) else { return results };
+        let Some(text) = lines.get(line) else { return results };
         let start = Instant::now();
-        let answer = server.answer(text).await;
+        let answer = server.find(text).await;
         let nanoseconds = start.elapsed().as_nanos() as u64;
         results.push(LineResult { line, nanoseconds, value: answer.value() });
     }
@@ -91,7 +72,7 @@ async fn work(server: Arc<Server>, batch: Arc<Batch>, next: Arc<AtomicUsize>) ->
 
 impl Server {
     /// The answer to `COMMAND<TAB>QUERY`.
-    async fn answer(&self, line: &str) -> Answer {
+    async fn find(&self, line: &str) -> Answer {
         let Some((command, text)) = LineCommand::parse(line) else { return Answer::Unsupported };
         if !query::is_known(text) {
             return Answer::Unsupported;

@@ -8,8 +8,8 @@ use clap::Args;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::{num::NonZeroU64, path::Path};
-use tantivy::{Index, TantivyDocument, indexer::NoMergePolicy, tokenizer::WhitespaceTokenizer};
 use tantivy::schema::{FAST, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{Index, TantivyDocument, indexer::NoMergePolicy, tokenizer::WhitespaceTokenizer};
 use tierdex_bench_protocol::Result;
 
 /// Name of the field of tokens.

@@ -17,6 +17,7 @@ mod serve;
 use clap::{Parser, Subcommand};
 use std::io::{stdin, stdout};
 use std::{path::PathBuf, process::ExitCode};
+use tierdex_bench_protocol::exit_code;
 
 /// Tantivy behind the line protocol of `tierdex-bench serve`.
 #[derive(Parser)]
@@ -50,19 +51,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    exit_code(match Arguments::parse().command {
         Command::Index { tokens, dir, options } => index::run(&tokens, &dir, &options),
         Command::Version => {
             println!("{}", tantivy::version_string());
             Ok(())
         }
         Command::Serve { dir, advice } => serve::run(&dir, advice, &mut stdin().lock(), &mut stdout().lock()),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("{message}");
-            ExitCode::FAILURE
-        }
-    }
+    })
 }

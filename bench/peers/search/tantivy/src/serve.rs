@@ -10,13 +10,12 @@
 use crate::index::{ORDINAL, TOKENS, register};
 use crate::query;
 use clap::ValueEnum;
-use std::{fs, path::Path, time::Instant};
-use std::io::{BufRead, Write};
+use std::{fs, io::BufRead, io::Write, path::Path};
 use tantivy::collector::{Count, TopDocs};
-use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, columnar::Column};
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
-use tierdex_bench_protocol::{Answer, Batch, LineCommand, Result};
+use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, columnar::Column};
+use tierdex_bench_protocol::{Answer, LineCommand, LineServer, Result, serve};
 
 /// Advice to the system about reads of mapped files.
 #[derive(Clone, Copy, ValueEnum)]
@@ -44,20 +43,7 @@ pub fn run(
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> Result<()> {
-    let server = Server::open(dir, advice)?;
-    say(output, "READY")?;
-    let mut line = String::new();
-    while input.read_line(&mut line).map_err(|error| format!("cannot read a line: {error}"))? > 0 {
-        say(output, &server.reply(line.trim_end()))?;
-        line.clear();
-    }
-    Ok(())
-}
-
-fn say(output: &mut dyn Write, line: &str) -> Result<()> {
-    writeln!(output, "{line}")
-        .and_then(|()| output.flush())
-        .map_err(|error| format!("cannot write the output: {error}"))
+    serve(&Server::open(dir, advice)?, input, output).map_err(|error| error.to_string())
 }
 
 impl Server {
@@ -78,24 +64,9 @@ impl Server {
         let positions = record.is_some_and(IndexRecordOption::has_positions);
         Ok(Server { searcher, field, positions, ordinals })
     }
+}
 
-    fn reply(&self, line: &str) -> String {
-        let answer = match line.strip_prefix("!BATCH\t") {
-            Some(batch) => self.batch(batch),
-            None => self.answer(line).map(|answer| answer.to_string()),
-        };
-        answer.unwrap_or_else(|error| format!("ERROR {error}"))
-    }
-
-    /// Runs a batch of lines and returns its summary as a JSON object.
-    fn batch(&self, batch: &str) -> Result<String> {
-        let batch = Batch::read(batch)?;
-        let start = Instant::now();
-        let results = batch.answer(|line| self.answer(line))?;
-        batch.finish(results, start.elapsed().as_nanos())
-    }
-
-    /// The answer to `COMMAND<TAB>QUERY`.
+impl LineServer for Server {
     fn answer(&self, line: &str) -> Result<Answer> {
         let Some((command, text)) = LineCommand::parse(line) else { return Ok(Answer::Unsupported) };
         let Some(query) = query::parse(text, self.field, self.positions) else {
