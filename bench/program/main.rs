@@ -138,10 +138,6 @@ fn run_serve(arguments: &ServeArguments) -> Outcome {
             "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
         return Err(command_failure(Error::Usage(why.to_string())));
     }
-    if flags.slow_tier.is_some() && !in_memory {
-        let why = "--slow-tier is for an index in memory; omit it, or omit --dram, --cache, --keep-in and the flags of reads";
-        return Err(command_failure(Error::Usage(why.to_string())));
-    }
     let defaults = EngineOptions::new().threads(threads.map_or(0, NonZero::get)).hits_max(SERVED_HITS_MAX);
     let options = reads.apply_to(memory.options(defaults.previews(false)))?;
     let engine = (!in_memory).then_some(&options);

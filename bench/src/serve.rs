@@ -15,7 +15,7 @@
 //! queries go through an engine that reads and caches postings; the lines of a batch are then its requests,
 //! and all of them must have the same command.
 
-use crate::{Error, HeldIndex, Result, slow_tier::ReadDelay};
+use crate::{Error, HeldIndex, Result};
 use clap::Args;
 use std::{io::BufRead, io::Write, path::PathBuf};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
@@ -39,9 +39,6 @@ pub struct Flags {
     /// BM25 b: weight of the document length, 0 to 1
     #[arg(long, default_value_t = DEFAULT_B, allow_negative_numbers = true)]
     pub b: f64,
-    /// Emulate a slower memory tier for the lists of the index in memory, as `cache` does
-    #[arg(long, value_name = "NS[,GBPS]")]
-    pub slow_tier: Option<ReadDelay>,
 }
 
 /// Answers the lines of `input` until it ends: from memory, or through an engine if `engine` has its options.
@@ -58,7 +55,7 @@ pub fn run(
     let bm25 = Bm25::new(flags.k1, flags.b)?;
     let backend = match engine {
         Some(options) => ServedBackend::Engine(Engine::new(index, options)?),
-        None => ServedBackend::Memory(HeldIndex::load(index, &RegionKind::Dram, flags.slow_tier)?),
+        None => ServedBackend::Memory(HeldIndex::load(index, &RegionKind::Dram, None)?),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
     serve(&server, input, output).map_err(|error| match error {

@@ -96,7 +96,6 @@ fn the_server_answers_each_line_with_one_line() {
     for arguments in [
         "serve i",
         "serve i --exhaustive",
-        "serve i --slow-tier 10,50",
         "serve i --keep-in dram --threads 1",
         "serve i --cache dram:1M --threads 1",
     ] {
@@ -116,12 +115,10 @@ fn the_server_answers_each_line_with_one_line() {
 }
 
 #[test]
-fn the_server_rejects_a_slow_tier_beside_flags_of_an_engine() {
+fn the_server_rejects_wrong_flags() {
     let workspace = Workspace::new();
     index(&workspace.path("i"), ["the cat"]);
     for (flags, words) in [
-        ("--slow-tier 300 --dram 50M", "--slow-tier is for an index in memory"),
-        ("--keep-in dram --slow-tier 300", "--slow-tier is for an index in memory"),
         ("--keep-in dram --cache dram:1M", "cannot be used with"),
         ("--threads 2", "--threads needs an index on disk"),
         ("--depth 5000", "--depth must be from 1 to 4096"),

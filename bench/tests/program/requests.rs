@@ -66,9 +66,10 @@ fn planned_cells_have_limits_and_equal_answers() {
         "count": 10, "seed": 1});
     let queries = answer(&workspace, &draw)["queries"].take();
     let mut checksums = Vec::new();
-    for mode in ["memory", "base", "base-prefetch", "hybrid", "hybrid-prefetch", "direct"] {
+    for mode in ["memory", "slow", "base", "base-prefetch", "hybrid", "hybrid-prefetch", "direct"] {
         let reads = match mode {
             "memory" => json!({"by": "searcher"}),
+            "slow" => json!({"by": "searcher", "slow-tier": "10,50"}),
             "direct" => json!({"by": "engine", "dram": "50M", "size": "20%", "meta-tier": "dram"}),
             mode => {
                 json!({"by": "lists", "mode": mode, "dram": "50M", "size": "20%", "meta-tier": "dram"})
@@ -77,7 +78,7 @@ fn planned_cells_have_limits_and_equal_answers() {
         let cell = json!({"index": "i", "queries": queries, "k": 1024, "reads": reads});
         let planned = answer(&workspace, &json!({"experiment": "plan", "cell": cell, "slack": 30}));
         assert_eq!((&planned["huge_pages"], members(&planned).len()), (&json!(0), 2));
-        assert_eq!(planned["cell"]["limit"].is_null(), mode == "memory", "{planned}");
+        assert_eq!(planned["cell"]["limit"].is_null(), ["memory", "slow"].contains(&mode), "{planned}");
         // The cell goes to its process as it is, with or without the name of the experiment.
         let mut cell = planned["cell"].clone();
         checksums.push(answer(&workspace, &cell)["checksum"].clone());
