@@ -2,16 +2,16 @@
 
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
+mod engine_flags;
 mod generate;
-mod read_flags;
 
 use clap::{Args, Parser, Subcommand};
-use read_flags::ReadFlags;
+use engine_flags::EngineFlags;
 use std::{io::stdin, io::stdout, num::NonZero, process::ExitCode};
 use tierdex::{EngineOptions, StopSignal, io::ExitOutOfMemory};
 use tierdex_bench::{Error, driver, generate as generator, latency, request, seek_disk, serve};
 use tierdex_cli::failure::{Failure, Outcome, output_error};
-use tierdex_cli::{interrupt, memory_flags::MemoryFlags, open};
+use tierdex_cli::{interrupt, open};
 
 #[global_allocator]
 static ALLOCATOR: ExitOutOfMemory = ExitOutOfMemory;
@@ -52,9 +52,7 @@ struct LatencyArguments {
     #[command(flatten)]
     flags: latency::Flags,
     #[command(flatten)]
-    memory: MemoryFlags,
-    #[command(flatten)]
-    reads: ReadFlags,
+    engine: EngineFlags,
 }
 
 #[derive(Args)]
@@ -66,9 +64,7 @@ struct ServeArguments {
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
     #[command(flatten)]
-    memory: MemoryFlags,
-    #[command(flatten)]
-    reads: ReadFlags,
+    engine: EngineFlags,
 }
 
 /// Hits of a served query, at most, within a memory budget.
@@ -122,24 +118,23 @@ fn command_failure(error: Error) -> Failure {
 }
 
 fn run_latency(arguments: &LatencyArguments) -> Outcome {
-    let LatencyArguments { flags, memory, reads } = arguments;
+    let LatencyArguments { flags, engine } = arguments;
     let index = open::index(&flags.dir)?;
     let defaults = EngineOptions::new().threads(flags.threads.map_or(0, NonZero::get)).hits_max(flags.k);
-    let options = reads.apply_to(memory.options(defaults.previews(false)))?;
-    latency::run(&index, &options, flags, &mut stdout().lock()).map_err(command_failure)
+    latency::run(&index, &engine.options(defaults), flags, &mut stdout().lock()).map_err(command_failure)
 }
 
 fn run_serve(arguments: &ServeArguments) -> Outcome {
-    let ServeArguments { flags, threads, memory, reads } = arguments;
+    let ServeArguments { flags, threads, engine } = arguments;
     let index = open::index(&flags.dir)?;
-    let in_memory = memory.is_default() && reads.is_default();
+    let in_memory = engine.is_default();
     if in_memory && threads.is_some() {
         let why =
             "--threads needs an index on disk, such as by --dram; in memory each batch names its threads";
         return Err(command_failure(Error::Usage(why.to_string())));
     }
     let defaults = EngineOptions::new().threads(threads.map_or(0, NonZero::get)).hits_max(SERVED_HITS_MAX);
-    let options = reads.apply_to(memory.options(defaults.previews(false)))?;
-    let engine = (!in_memory).then_some(&options);
-    serve::run(&index, engine, flags, &mut stdin().lock(), &mut stdout().lock()).map_err(command_failure)
+    let options = (!in_memory).then(|| engine.options(defaults));
+    serve::run(&index, options.as_ref(), flags, &mut stdin().lock(), &mut stdout().lock())
+        .map_err(command_failure)
 }

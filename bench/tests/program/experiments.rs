@@ -121,7 +121,7 @@ fn the_server_rejects_wrong_flags() {
     for (flags, words) in [
         ("--keep-in dram --cache dram:1M", "cannot be used with"),
         ("--threads 2", "--threads needs an index on disk"),
-        ("--depth 5000", "--depth must be from 1 to 4096"),
+        ("--depth 5000", "is not in 1..=4096"),
     ] {
         workspace.fails_in_one_line(2, &format!("serve i {flags}"), words);
     }
@@ -169,7 +169,7 @@ fn single_requests_are_timed_alone_and_beside_a_batch() {
         (2, "latency i --queries none.txt", "none.txt has no query"),
         (1, "latency i --queries missing.txt", "cannot read missing.txt"),
         (2, "latency i --queries q.txt --dram 1M", "is too small"),
-        (2, "latency i --queries q.txt --depth 0", "--depth must be from 1 to 4096"),
+        (2, "latency i --queries q.txt --depth 0", "is not in 1..=4096"),
         (2, "latency i --queries q.txt --rates 100,0", "requests per second"),
         (2, "latency i --queries q.txt --rates 1e-30", "requests per second"),
     ] {

@@ -1,9 +1,9 @@
-//! Flags of the reads of an engine, for experiments.
+//! Flags of an engine, for experiments.
 
-use clap::Args;
+use clap::{Args, builder::RangedU64ValueParser};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
 use tierdex::{EngineOptions, io::ReadKind, io::ReadOptions};
-use tierdex_cli::{failure::Failure, failure::Outcome, values::one_of};
+use tierdex_cli::{memory_flags::MemoryFlags, values::one_of};
 
 /// Names of [`PolicyKind`].
 const POLICY_NAMES: &[&str] = &["lru", "s3-fifo", "sieve"];
@@ -15,7 +15,9 @@ const READ_KIND_NAMES: &[&str] = &["auto", "uring", "pread"];
 const DEFAULT_DEPTH: usize = 32;
 
 #[derive(Args)]
-pub struct ReadFlags {
+pub struct EngineFlags {
+    #[command(flatten)]
+    memory: MemoryFlags,
     /// Memory tier of dictionary, skip data and norms: disk (norms in DRAM), terms (dictionary and norms in
     /// DRAM, skip data on disk), dram, or a region as in --cache [default: the first of dram, terms and disk
     /// that fits into --dram]
@@ -25,34 +27,32 @@ pub struct ReadFlags {
     #[arg(long, value_parser = one_of::<ReadKind>(READ_KIND_NAMES))]
     io: Option<ReadKind>,
     /// Maximum number of reads in flight [default: 32]
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=ReadOptions::DEPTH_MAX as u64))]
     depth: Option<usize>,
     /// Eviction policy [default: s3-fifo]
     #[arg(long, value_parser = one_of::<PolicyKind>(POLICY_NAMES))]
     policy: Option<PolicyKind>,
 }
 
-impl ReadFlags {
+impl EngineFlags {
     /// Whether no flag is given.
     pub fn is_default(&self) -> bool {
-        let ReadFlags { meta_tier, io, depth, policy } = self;
-        meta_tier.is_none() && io.is_none() && depth.is_none() && policy.is_none()
+        let EngineFlags { memory, meta_tier, io, depth, policy } = self;
+        let reads = meta_tier.is_none() && io.is_none() && depth.is_none() && policy.is_none();
+        reads && memory.is_default()
     }
 
-    /// `options` with the flags.
-    pub fn apply_to(&self, mut options: EngineOptions) -> Outcome<EngineOptions> {
-        let depth = self.depth.unwrap_or(DEFAULT_DEPTH);
-        if !(1..=ReadOptions::DEPTH_MAX).contains(&depth) {
-            return Err(Failure::Usage(format!("--depth must be from 1 to {}", ReadOptions::DEPTH_MAX)));
-        }
-        options = options.reads(self.io.unwrap_or(ReadKind::Auto), depth);
+    /// `defaults` with the flags.
+    pub fn options(&self, defaults: EngineOptions) -> EngineOptions {
+        let mut options = self.memory.options(defaults.previews(false));
+        options = options.reads(self.io.unwrap_or(ReadKind::Auto), self.depth.unwrap_or(DEFAULT_DEPTH));
         if let Some(tier) = &self.meta_tier {
             options = options.meta_tier(tier.clone());
         }
-        Ok(match self.policy {
+        match self.policy {
             Some(policy) => options.policy(policy),
             None => options,
-        })
+        }
     }
 }
 
