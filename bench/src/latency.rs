@@ -137,14 +137,12 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
             })
         };
         std::thread::scope(|scope| {
-            // Ends the batch also when a request fails.
-            let _stop = StopOnDrop(&ends);
             let batch = scope.spawn(batch);
             let before = answered.load(Ordering::Relaxed);
-            submit_all(&engine, &queries, request, &mut beside)?;
+            let submitted = submit_all(&engine, &queries, request, &mut beside);
             in_batch += answered.load(Ordering::Relaxed) - before;
             ends.store(true, Ordering::Relaxed);
-            batch.join().expect("a batch does not panic")
+            submitted.and(batch.join().expect("a batch does not panic"))
         })?;
         if alone.hits != beside.hits {
             return Err(Error::Failed("a query has other hits beside a batch than alone".to_string()));
@@ -162,15 +160,6 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
 fn write_rows(rows: &[Value], out: &mut dyn Write) -> Result<()> {
     let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
     out.write_all(lines.as_bytes()).map_err(Error::Output)
-}
-
-/// Tells the endless batch to end when it is dropped, also by an error.
-struct StopOnDrop<'e>(&'e AtomicBool);
-
-impl Drop for StopOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Submits all queries, each after the answer to the one before.
