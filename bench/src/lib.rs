@@ -11,9 +11,8 @@
 //! | hit rates of eviction policies | [`policies`] |
 //! | an index behind a line protocol, for an external harness | [`serve`] |
 //!
-//! Shared parts: [`Machine`] describes the host, [`Random`] is a seeded generator, [`slow_tier`] emulates a
-//! slower memory, and [`seek_disk`] a disk that seeks. Only ratios within one run are compared; no test
-//! depends on a measured time.
+//! Shared parts: [`Random`] is a seeded generator, [`slow_tier`] emulates a slower memory, and [`seek_disk`]
+//! a disk that seeks. Only ratios within one run are compared; no test depends on a measured time.
 //!
 //! This crate defines the flags of its commands and nothing else of the command line.
 
@@ -29,7 +28,6 @@ mod held_index;
 pub mod intersect;
 pub mod intersection;
 pub mod latency;
-mod machine;
 pub mod policies;
 mod postings;
 mod query_lines;
@@ -41,6 +39,5 @@ pub mod slow_tier;
 
 pub use error::{Error, Result};
 pub(crate) use held_index::HeldIndex;
-pub use machine::Machine;
 pub use postings::{ListPostings, read_postings};
 pub use random::Random;

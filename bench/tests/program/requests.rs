@@ -37,6 +37,10 @@ fn members(object: &Value) -> Vec<&str> {
 fn the_machine_is_described() {
     let machine = answer(&Workspace::new(), &json!({"experiment": "machine"}));
     assert_eq!(members(&machine), ["cpu", "threads", "memory_bytes", "kernels", "format", "version"]);
+    assert_eq!(machine["kernels"][0], "scalar");
+    assert_eq!(machine["version"], env!("CARGO_PKG_VERSION"));
+    assert!(machine["threads"].as_u64() > Some(0) && machine["memory_bytes"].as_u64() > Some(0));
+    assert_ne!(machine["cpu"], "");
 }
 
 #[test]
@@ -298,62 +302,60 @@ fn assert_has_members(result: &Value, example: &Value) {
 #[test]
 fn wrong_requests_and_missing_indexes_give_one_line() {
     let workspace = workspace_with_index();
-    let draw = r#""index": "i", "class": "H", "shape": "AND", "count": 3, "seed": 1"#;
-    let cell = r#""index": "i", "queries": {"texts": ["a"]}"#;
-    let policies = r#""experiment": "policies", "index": "i", "queries": "none", "workload": "scan""#;
-    for (code, request, words) in [
-        (2, "{".to_string(), "the cell is no valid JSON"),
-        (2, r#"{"experiment": "frob"}"#.to_string(), "there is no `experiment` \"frob\"; there are queries"),
-        (2, format!(r#"{{{cell}, "hits": 1}}"#), "unknown field `hits`"),
-        (2, format!(r#"{{{cell}, "threads": 0}}"#), "`threads` must be 1 or more"),
-        (2, format!(r#"{{"experiment": "draw", {draw}}}"#), "missing field `repeats`"),
-        (2, format!(r#"{{"experiment": "draw", {draw}, "repeats": 100}}"#), "`repeats` must be 0 to 99"),
-        (2, format!(r#"{{"experiment": "draw", {draw}, "repeats": "x"}}"#), "`repeats`: invalid type"),
-        (2, r#"{"experiment": "draw", "class": "X"}"#.to_string(), "`class`: unknown variant `X`"),
-        (
-            2,
-            r#"{"experiment": "draw", "index": "i", "class": "H", "shape": "AND", "count": 0, "seed": 1,
-                "repeats": 0}"#
-                .to_string(),
-            "`count` must be 1 to",
-        ),
-        (
-            2,
-            format!(r#"{{"experiment": "plan", "cell": {{{cell}}}, "slack": -1}}"#),
-            "`slack`: invalid value",
-        ),
-        (
-            2,
-            format!(r#"{{"experiment": "plan", "cell": {{{cell}, "reads": {{"by": "engine"}}}}}}"#),
-            "`reads` has no `dram`",
-        ),
-        (2, format!(r#"{{"experiment": "plan", "cell": {{{cell}, "x": 1}}}}"#), "`cell`: unknown field `x`"),
-        (2, r#"{"experiment": "sizes", "index": 3}"#.to_string(), "`index`: invalid type"),
-        (2, r#"{"experiment": "codecs", "one-byte": 101}"#.to_string(), "`one-byte` must be 0 to 100"),
-        (2, r#"{"experiment": "codecs", "codec": "zip"}"#.to_string(), "unknown codec `zip`"),
-        (1, r#"{"experiment": "codecs", "quick": true, "index": "none"}"#.to_string(), "none"),
-        (2, r#"{"experiment": "codecs", "kernel": "mmx"}"#.to_string(), "no kernel is called `mmx`"),
-        (2, format!(r#"{{{policies}, "ratio": 0}}"#), "`ratio` is 0"),
-        (1, format!(r#"{{{policies}, "ratio": 2}}"#), "cannot read none"),
-        (2, r#"{"experiment": "intersect", "sweep": "frob"}"#.to_string(), "`sweep`: unknown variant `frob`"),
-        (2, r#"{"experiment": "intersect", "index": "i"}"#.to_string(), "`index` and `queries`"),
-        (
-            2,
-            r#"{"experiment": "query-file", "docs": 0, "postings": 1, "vocabulary": 1, "count": 1}"#.to_string(),
-            "--docs 0: an index has 1 to",
-        ),
-        (
-            2,
-            r#"{"experiment": "indexing", "dir": "w", "docs": 1, "postings": 1, "vocabulary": 1, "codec": "x"}"#
-                .to_string(),
-            "`codec`: no codec is called x",
-        ),
-        (1, r#"{"experiment": "sizes", "index": "none"}"#.to_string(), "none"),
-        (1, r#"{"index": "none", "queries": {"texts": ["a"]}}"#.to_string(), "none"),
+    // Members that an experiment needs, and those that are wrong.
+    let needed = |experiment: &str| match experiment {
+        "queries" => r#", "index": "i", "queries": {"texts": ["a"]}"#,
+        "draw" => r#", "index": "i", "class": "H", "shape": "AND", "seed": 1"#,
+        "policies" => r#", "index": "i", "queries": "none", "workload": "scan""#,
+        "query-file" | "indexing" => r#", "postings": 1, "vocabulary": 1"#,
+        _ => "",
+    };
+    let engine = r#""cell": {"index": "i", "queries": {"texts": ["a"]}, "reads": {"by": "engine"}}"#;
+    let unknown = r#""cell": {"index": "i", "queries": {"texts": ["a"]}, "x": 1}"#;
+    for (code, experiment, members, words) in [
+        (2, "frob", r#""x": 1"#, "there is no `experiment` \"frob\"; there are queries, plan, "),
+        (2, "machine", r#""x": 1"#, "the experiment `machine`: unknown field `x`"),
+        (2, "queries", r#""hits": 1"#, "the experiment `queries`: unknown field `hits`"),
+        (2, "queries", r#""threads": 0"#, "`threads` must be 1 or more"),
+        (2, "draw", r#""count": 3"#, "missing field `repeats`"),
+        (2, "draw", r#""count": 3, "repeats": 100"#, "`repeats` must be 0 to 99"),
+        (2, "draw", r#""count": 3, "repeats": "x""#, "`repeats`: invalid type"),
+        (2, "draw", r#""count": 0, "repeats": 0"#, "`count` must be 1 to"),
+        (2, "explored", r#""class": "X""#, "`class`: unknown variant `X`"),
+        (2, "plan", r#""slack": -1"#, "`slack`: invalid value"),
+        (2, "plan", engine, "`reads` has no `dram`"),
+        (2, "plan", unknown, "`cell`: unknown field `x`"),
+        (2, "sizes", r#""index": 3"#, "`index`: invalid type"),
+        (1, "sizes", r#""index": "none""#, "none"),
+        (2, "codecs", r#""one-byte": 101"#, "`one-byte` must be 0 to 100"),
+        (2, "codecs", r#""codec": "zip""#, "unknown codec `zip`"),
+        (2, "codecs", r#""kernel": "mmx""#, "no kernel is called `mmx`"),
+        (1, "codecs", r#""quick": true, "index": "none""#, "none"),
+        (2, "policies", r#""ratio": 0"#, "`ratio` is 0"),
+        (1, "policies", r#""ratio": 2"#, "cannot read none"),
+        (2, "intersect", r#""sweep": "frob""#, "`sweep`: unknown variant `frob`"),
+        (2, "intersect", r#""index": "i""#, "`index` and `queries`"),
+        (2, "query-file", r#""docs": 0, "count": 1"#, "--docs 0: an index has 1 to"),
+        (2, "indexing", r#""dir": "w", "docs": 1, "codec": "x""#, "`codec`: no codec is called x"),
     ] {
-        let output = run_request(&workspace, &request);
-        assert_failed(&output, code, words);
-        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{request}");
-        assert!(output.stdout.is_empty(), "{request}");
+        let needed = needed(experiment);
+        let request = format!(r#"{{"experiment": "{experiment}"{needed}, {members}}}"#);
+        assert_fails_in_one_line(&workspace, code, &request, words);
     }
+    for (code, request, words) in [
+        (2, "{", "the cell is no valid JSON"),
+        (2, "[]", "the cell is no valid JSON"),
+        (2, r#"{"experiment": 3}"#, "there is no `experiment` 3"),
+        (2, r#"{"index": "i"}"#, "the experiment `queries`: missing field `queries`"),
+        (1, r#"{"index": "none", "queries": {"texts": ["a"]}}"#, "none"),
+    ] {
+        assert_fails_in_one_line(&workspace, code, request, words);
+    }
+}
+
+fn assert_fails_in_one_line(workspace: &Workspace, code: i32, request: &str, words: &str) {
+    let output = run_request(workspace, request);
+    assert_failed(&output, code, words);
+    assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{request}");
+    assert!(output.stdout.is_empty(), "{request}");
 }
