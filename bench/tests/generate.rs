@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 use tierdex::internal::segment::read::{FILES, FieldReader, ListPart, RecordPart, SkipRecord};
 use tierdex::{
-    Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, StopSignal, WriterOptions, codec::Codec,
+    Index, IndexWriter, OpenMode, Query, SearchOptions, StopSignal, WriterOptions, codec::Codec,
     commit::Manifest, internal::index::check_on, io::Disk, io::MemDisk,
 };
 use tierdex_bench::{generate::Collection, generate::Flags, read_postings};
@@ -12,12 +12,7 @@ use tierdex_bench::{generate::Collection, generate::Flags, read_postings};
 fn generate_in_memory(flags: &Flags, threads: usize) -> (Collection, MemDisk) {
     let disk = MemDisk::new();
     let collection = Collection::new(flags).unwrap();
-    let shared = Arc::new(disk.clone());
-    let mut writer =
-        IndexWriter::open(shared, collection.schema(), OpenMode::New, WriterOptions::default()).unwrap();
-    collection.write(&mut writer, threads, &mut |_| ()).unwrap();
-    writer.commit(Merge::Keep).unwrap();
-    drop(writer);
+    collection.create(Arc::new(disk.clone()), threads, &StopSignal::default()).unwrap();
     (collection, disk)
 }
 

@@ -77,13 +77,14 @@ impl<'a> GeneratedList<'a> {
         let weights = BucketWeights::new(self);
         let total: u64 = weights.clone().map(u64::from).sum();
         Buckets {
-            documents: EvenRanges::new(self.documents, self.buckets),
+            documents: self.documents,
             postings: self.postings,
             postings_by_weight: f64::from(self.postings) / total as f64,
             buckets: self.buckets,
             weights,
             number: 0,
             weight_before: 0,
+            documents_before: 0,
             postings_before: 0,
         }
     }
@@ -124,13 +125,14 @@ impl<'a> GeneratedList<'a> {
 /// The buckets of a list, in order.
 #[derive(Clone)]
 pub(super) struct Buckets {
-    documents: EvenRanges,
+    documents: u32,
     postings: u32,
     postings_by_weight: f64,
     buckets: u32,
     weights: BucketWeights,
     number: u32,
     weight_before: u64,
+    documents_before: u32,
     postings_before: u32,
 }
 
@@ -141,38 +143,13 @@ impl Iterator for Buckets {
         let number = self.number;
         self.weight_before += u64::from(self.weights.next()?);
         self.number += 1;
-        let documents = self.documents.next();
+        // The lengths of the buckets differ by at most one.
+        let end = (u64::from(self.documents) * u64::from(self.number) / u64::from(self.buckets)) as u32;
+        let documents = std::mem::replace(&mut self.documents_before, end)..end;
         let share = (self.weight_before as f64 * self.postings_by_weight) as u32;
         let up_to = if self.number == self.buckets { self.postings } else { share };
-        let postings = up_to - self.postings_before;
-        self.postings_before = up_to;
+        let postings = up_to - std::mem::replace(&mut self.postings_before, up_to);
         Some(Bucket { number, documents, postings })
-    }
-}
-
-/// Divides documents into ranges whose lengths differ by at most one.
-#[derive(Clone)]
-struct EvenRanges {
-    ranges: u32,
-    each: u32,
-    rest: u32,
-    at: u32,
-    /// Accumulated remainder of the ranges before, in units of 1/`ranges` document.
-    carry: u32,
-}
-
-impl EvenRanges {
-    fn new(documents: u32, ranges: u32) -> EvenRanges {
-        EvenRanges { ranges, each: documents / ranges, rest: documents % ranges, at: 0, carry: 0 }
-    }
-
-    fn next(&mut self) -> Range<u32> {
-        let from = self.at;
-        self.carry += self.rest;
-        let more = self.carry >= self.ranges;
-        self.carry -= if more { self.ranges } else { 0 };
-        self.at += self.each + u32::from(more);
-        from..self.at
     }
 }
 

@@ -59,7 +59,7 @@ impl Collection {
                         let mut missing = self.documents(rank);
                         while missing > 0 {
                             let piece = pipeline.take_piece()?;
-                            list.append(piece)?;
+                            list.append(&piece)?;
                             missing -= piece.postings();
                             steps.add(u64::from(piece.postings()), progress);
                         }

@@ -7,7 +7,7 @@
 use crate::generate::{collection::Collection, list::Buckets, list::GeneratedList};
 use crate::postings::ListPostings;
 use std::sync::{Arc, Mutex, PoisonError, mpsc::Receiver, mpsc::SyncSender, mpsc::sync_channel};
-use std::{ops::Range, thread::Builder, thread::Scope};
+use std::{ops::Range, thread::Builder, thread::Scope, vec::IntoIter};
 use tierdex::internal::index::{EncodedPostings, ListEncoder, PIECE_POSTINGS};
 use tierdex::{Error, Result, StopSignal};
 
@@ -20,21 +20,14 @@ const JOB_LISTS_MAX: u32 = 1 << 10;
 /// Results that may wait for the index writer, for each thread.
 const QUEUED_JOBS_PER_THREAD: usize = 4;
 
+/// The result of a job.
+type EncodedPieces = Result<Vec<EncodedPostings>>;
+
 /// The encoded pieces of all lists, in order.
 pub(super) struct ListPipeline {
-    jobs: Receiver<Receiver<Result<PieceBatch>>>,
-    /// Returns consumed batches for reuse.
-    emptied: SyncSender<PieceBatch>,
-    batch: PieceBatch,
-    /// Pieces of `batch` that are consumed.
-    taken: usize,
-}
-
-/// The result of a job: the first `used` pieces. The others are kept for reuse.
-#[derive(Default)]
-struct PieceBatch {
-    pieces: Vec<EncodedPostings>,
-    used: usize,
+    jobs: Receiver<Receiver<EncodedPieces>>,
+    /// The rest of the pieces of a job.
+    pieces: IntoIter<EncodedPostings>,
 }
 
 /// Starts `threads` threads, or fewer if the system refuses more. They end when all lists are encoded, when
@@ -51,13 +44,9 @@ pub(super) fn start_pipeline<'scope>(
 ) -> Result<ListPipeline> {
     let queued = QUEUED_JOBS_PER_THREAD * threads.max(1);
     let (sender, jobs) = sync_channel(queued);
-    let (emptied, to_fill) = sync_channel(2 * queued);
+    let splitter = JobSplitter { of, rank: 1, open: None };
     // Only the threads hold the sender, so the channel closes with the last of them.
-    let queue = Arc::new(Mutex::new(WorkQueue {
-        splitter: JobSplitter { of, rank: 1, open: None },
-        jobs: sender,
-        to_fill,
-    }));
+    let queue = Arc::new(Mutex::new(WorkQueue { splitter, jobs: sender }));
     for number in 0..threads.max(1) {
         let (queue, stop) = (queue.clone(), stop.clone());
         let mut worker = EncodeWorker { of, encoder: encoder.clone(), postings: ListPostings::default() };
@@ -72,7 +61,7 @@ pub(super) fn start_pipeline<'scope>(
             Ok(_) => (),
         }
     }
-    Ok(ListPipeline { jobs, emptied, batch: PieceBatch::default(), taken: 0 })
+    Ok(ListPipeline { jobs, pieces: IntoIter::default() })
 }
 
 impl ListPipeline {
@@ -80,35 +69,21 @@ impl ListPipeline {
     ///
     /// # Errors
     /// [`Error::Interrupted`] when the threads have stopped.
-    pub(super) fn take_piece(&mut self) -> Result<&EncodedPostings> {
-        if self.taken == self.batch.used {
+    pub(super) fn take_piece(&mut self) -> Result<EncodedPostings> {
+        loop {
+            if let Some(piece) = self.pieces.next() {
+                return Ok(piece);
+            }
             let job = self.jobs.recv().map_err(|_| Error::Interrupted)?;
-            let next = job.recv().map_err(|_| Error::Interrupted)??;
-            // The consumed batch is returned for its memory; if the channel is full, the memory is freed.
-            let _ = self.emptied.try_send(std::mem::replace(&mut self.batch, next));
-            self.taken = 0;
+            self.pieces = job.recv().map_err(|_| Error::Interrupted)??.into_iter();
         }
-        self.taken += 1;
-        Ok(&self.batch.pieces[self.taken - 1])
-    }
-}
-
-impl PieceBatch {
-    /// The next unused piece.
-    fn next_piece(&mut self) -> &mut EncodedPostings {
-        if self.used == self.pieces.len() {
-            self.pieces.push(EncodedPostings::default());
-        }
-        self.used += 1;
-        &mut self.pieces[self.used - 1]
     }
 }
 
 /// The shared queue that threads take jobs from.
 struct WorkQueue<'a> {
     splitter: JobSplitter<'a>,
-    jobs: SyncSender<Receiver<Result<PieceBatch>>>,
-    to_fill: Receiver<PieceBatch>,
+    jobs: SyncSender<Receiver<EncodedPieces>>,
 }
 
 /// Splits the work into jobs.
@@ -199,29 +174,27 @@ struct EncodeWorker<'a> {
 impl<'a> EncodeWorker<'a> {
     fn run_worker(&mut self, queue: &Mutex<WorkQueue<'a>>, stop: &StopSignal) {
         while stop.check().is_ok() {
-            let Some((job, result, batch)) = queue.lock().unwrap_or_else(PoisonError::into_inner).next_job()
-            else {
-                return;
-            };
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next_job();
+            let Some((job, result)) = next else { return };
             // The receiver is gone when the pipeline was dropped.
-            let _ = result.send(self.run_job(job, batch));
+            let _ = result.send(self.run_job(job));
         }
     }
 
-    fn run_job(&mut self, job: ListJob<'a>, mut batch: PieceBatch) -> Result<PieceBatch> {
-        batch.used = 0;
+    fn run_job(&mut self, job: ListJob<'a>) -> EncodedPieces {
+        let mut pieces = Vec::new();
         match job {
-            ListJob::Range(part) => self.encode_range(part, &mut batch)?,
+            ListJob::Range(part) => self.encode_range(part, &mut pieces)?,
             ListJob::Lists(ranks) => {
                 for rank in ranks {
-                    self.encode_range(ListRange::whole(self.of.list(rank)), &mut batch)?;
+                    self.encode_range(ListRange::whole(self.of.list(rank)), &mut pieces)?;
                 }
             }
         }
-        Ok(batch)
+        Ok(pieces)
     }
 
-    fn encode_range(&mut self, mut part: ListRange<'a>, batch: &mut PieceBatch) -> Result<()> {
+    fn encode_range(&mut self, mut part: ListRange<'a>, pieces: &mut Vec<EncodedPostings>) -> Result<()> {
         self.postings.clear();
         let mut from = part.skipped as usize;
         while part.postings > 0 {
@@ -234,7 +207,9 @@ impl<'a> EncodeWorker<'a> {
             let documents = &self.postings.documents;
             let before = from.checked_sub(1).map(|before| documents[before]);
             let frequencies = &self.postings.frequencies[from..to];
-            self.encoder.encode(before, &documents[from..to], frequencies, batch.next_piece())?;
+            let mut piece = EncodedPostings::default();
+            self.encoder.encode(before, &documents[from..to], frequencies, &mut piece)?;
+            pieces.push(piece);
             // The last posting is kept, because the next piece is encoded relative to it.
             self.postings.remove(to - 1);
             from = 1;
@@ -245,12 +220,12 @@ impl<'a> EncodeWorker<'a> {
 }
 
 impl<'a> WorkQueue<'a> {
-    /// The next job, the sender of its result, and a batch to fill.
-    fn next_job(&mut self) -> Option<(ListJob<'a>, SyncSender<Result<PieceBatch>>, PieceBatch)> {
+    /// The next job, and the sender of its result.
+    fn next_job(&mut self) -> Option<(ListJob<'a>, SyncSender<EncodedPieces>)> {
         let job = self.splitter.next()?;
         let (result, taken) = sync_channel(1);
         self.jobs.send(taken).ok()?;
-        Some((job, result, self.to_fill.try_recv().unwrap_or_default()))
+        Some((job, result))
     }
 }
 
