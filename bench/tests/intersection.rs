@@ -17,8 +17,9 @@ const READ_OPTIONS: ReadOptions = ReadOptions { kind: ReadKind::Auto, depth: 1, 
 
 fn new_intersector(disk: &dyn Disk, threads: usize, cost: CostModel) -> Intersector {
     let mut direct = Direct::new(disk, ReadOptions { depth: 8, ..READ_OPTIONS }, 64 << 10).unwrap();
-    direct.set_cost(cost);
-    Intersector { readers: ReaderThreads::new(disk, READ_OPTIONS, threads).unwrap(), bl: Bl::new(), direct }
+    direct.cost = cost;
+    let readers = ReaderThreads::new(disk, READ_OPTIONS, threads).unwrap();
+    Intersector { readers, bl: Bl::default(), direct }
 }
 
 fn write_lists(disk: &dyn Disk, lists: &[Vec<u32>], codec: Codec) -> Vec<PagedList> {
@@ -171,9 +172,9 @@ fn pages_read_agree_with_theory() {
     // `bf` does not test ids whose page is loaded.
     assert!(direct.pages == bf.pages && direct.false_positives >= bf.false_positives, "{direct:?} {bf:?}");
     // Testing an id takes longer than reading its page.
-    engines.direct.set_cost(CostModel { test_seconds: 1.0, ..none });
+    engines.direct.cost = CostModel { test_seconds: 1.0, ..none };
     assert_eq!(engines.intersect(Algorithm::Direct, &lists).unwrap().reads.pages, sl.pages);
-    engines.direct.set_cost(CostModel { test_seconds: 1.0, ..all });
+    engines.direct.cost = CostModel { test_seconds: 1.0, ..all };
     let coalesced = engines.intersect(Algorithm::Direct, &lists).unwrap().reads;
     assert!(coalesced.reads < 80 && coalesced.pages > sl.pages, "{coalesced:?}");
 
@@ -264,7 +265,7 @@ fn files_are_read_past_the_page_cache() {
         let reads = ReadOptions { kind, depth: 4, direct };
         let readers = ReaderThreads::new(&disk, ReadOptions { depth: 2, ..reads }, 4).unwrap();
         let direct = Direct::new(&disk, reads, 128 << 10).unwrap();
-        let mut engines = Intersector { readers, bl: Bl::new(), direct };
+        let mut engines = Intersector { readers, bl: Bl::default(), direct };
         let cost = engines.direct.measure_cost(&lists[1], 100).unwrap();
         assert!(cost.read_seconds > 0.0 && cost.bytes_per_second > 0.0);
         for algorithm in Algorithm::ALL {

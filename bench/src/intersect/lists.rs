@@ -1,19 +1,11 @@
 //! Lists generated as in the paper: uniform, with a given share of the shortest list in all lists (section
 //! IV, table I).
 
-use crate::{Random, intersection::ID_MAX};
+use crate::Random;
 
 /// `count` distinct ids, uniform over the whole range, in increasing order.
 pub(super) fn uniform_ids(random: &mut Random, count: u32) -> Vec<u32> {
-    let mut ids: Vec<u32> = Vec::new();
-    while ids.len() < count as usize {
-        let missing = count as usize - ids.len();
-        ids.extend((0..missing).map(|_| random.below(u32::MAX)));
-        ids.sort_unstable();
-        ids.dedup();
-    }
-    debug_assert!(ids.last().is_none_or(|last| *last <= ID_MAX));
-    ids
+    short_list(random, count, &[], 0.0)
 }
 
 /// A list of `count` ids, of which exactly the share `share` is in `long`.

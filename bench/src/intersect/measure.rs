@@ -44,7 +44,7 @@ impl<'a> IntersectRun<'a> {
         let (depth, read_bytes_max) = if request.hdd { HDD_DIRECT_READS } else { DIRECT_READS };
         let algorithms = Intersector {
             readers: ReaderThreads::new(disk, read_options(disk, 1), request.threads)?,
-            bl: Bl::new(),
+            bl: Bl::default(),
             direct: Direct::new(disk, read_options(disk, depth), read_bytes_max)?,
         };
         Ok(IntersectRun { request, work, algorithms, stop, rows: Vec::new() })
@@ -67,11 +67,11 @@ impl<'a> IntersectRun<'a> {
     pub(super) fn calibrate(&mut self, lists: &[PagedList]) -> Result<()> {
         let direct = &mut self.algorithms.direct;
         if self.request.hdd {
-            direct.set_cost(CostModel {
+            direct.cost = CostModel {
                 read_seconds: SHORT_SEEK_TIME.as_secs_f64(),
                 bytes_per_second: HDD_BYTES_PER_SECOND as f64,
                 ..CostModel::default()
-            });
+            };
         } else if let Some(longest) = lists.iter().max_by_key(|list| list.pages()) {
             direct.measure_cost(longest, COST_MODEL_READS)?;
         }

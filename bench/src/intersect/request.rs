@@ -1,6 +1,6 @@
 //! The parameters of the experiment, and their valid ranges.
 
-use crate::{Error, Result, intersection::ReaderThreads};
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -84,8 +84,7 @@ impl IntersectRequest {
         if short == 0 || short > long || long > IDS_MAX {
             return wrong(format!("`short` is {short}, `long` is {long}: lists have 1 to {IDS_MAX} ids"));
         }
-        let (threads, limit) = (ReaderThreads::THREADS_MAX, 1 << 20);
-        for (name, number, most) in [("threads", self.threads, threads), ("limit", self.limit, limit)] {
+        for (name, number, most) in [("threads", self.threads, 256), ("limit", self.limit, 1 << 20)] {
             if !(1..=most).contains(&number) {
                 return wrong(format!("`{name}` is {number}, and must be 1 to {most}"));
             }

@@ -55,13 +55,9 @@ impl Intersector {
         let readers = &self.readers;
         match algorithm {
             Algorithm::Bl => self.bl.intersect(readers, lists),
-            Algorithm::Sl => run_partitioned(readers, lists, |reader, lists, range| {
-                sl::find_common(reader, lists, range, false)
-            }),
+            Algorithm::Sl => run_partitioned(readers, lists, sl::find_common::<false>),
             Algorithm::Zz => run_partitioned(readers, lists, zz::find_common),
-            Algorithm::Bf => run_partitioned(readers, lists, |reader, lists, range| {
-                sl::find_common(reader, lists, range, true)
-            }),
+            Algorithm::Bf => run_partitioned(readers, lists, sl::find_common::<true>),
             Algorithm::Direct => self.direct.intersect(lists),
         }
     }

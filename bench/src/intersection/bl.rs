@@ -7,18 +7,13 @@ use crate::intersection::{list::PagedList, list::by_length, partition, reader_th
 use std::sync::Arc;
 use tierdex::{Error, Result, io::CELL_BYTES_MAX, io::CellMut, io::Cells, io::Region, io::RegionKind};
 
-/// Memory for whole lists, reused by later intersections.
+/// Memory for whole lists, allocated by the first intersection and reused by later ones.
 #[derive(Default)]
 pub struct Bl {
     cells: Option<Arc<Cells>>,
 }
 
 impl Bl {
-    /// Without memory, which is allocated by the first intersection.
-    pub fn new() -> Bl {
-        Bl::default()
-    }
-
     /// The ids that are in all lists.
     ///
     /// # Errors
@@ -44,9 +39,7 @@ impl Bl {
             whole.push(list);
             reads += its;
         }
-        let mut found = partition::run_partitioned(readers, &whole, |reader, lists, range| {
-            sl::find_common(reader, lists, range, false)
-        })?;
+        let mut found = partition::run_partitioned(readers, &whole, sl::find_common::<false>)?;
         found.reads = reads;
         Ok(found.with_skipped(&lists))
     }

@@ -26,14 +26,14 @@ const SPARSE_IDS_PER_CANDIDATE: usize = 16;
 /// How often [`Direct::measure_cost`] measures; it takes the shortest time.
 const COST_REPETITIONS: usize = 4;
 
-/// The read queue, buffers and cost model of one thread.
+/// The read queue and buffers of one thread.
 pub struct Direct {
+    /// The cost model.
+    pub cost: CostModel,
     read_queue: ReadQueue,
     free: Vec<CellMut>,
     read_pages_max: usize,
-    cost: CostModel,
     reads: ReadStats,
-    page_ids: Vec<u32>,
 }
 
 /// A page and its candidates.
@@ -65,13 +65,7 @@ impl Direct {
             read_pages_max: read_bytes_max / PAGE_BYTES,
             cost: CostModel::default(),
             reads: ReadStats::default(),
-            page_ids: Vec::new(),
         })
-    }
-
-    /// Sets the cost model.
-    pub fn set_cost(&mut self, cost: CostModel) {
-        self.cost = cost;
     }
 
     /// The ids that are in all lists.
@@ -164,8 +158,7 @@ impl Direct {
             wanted = pages_with_candidates(list, &ids);
         }
         let mut held = vec![false; ids.len()];
-        let mut page_ids = std::mem::take(&mut self.page_ids);
-        let mut shared = Intersection::new();
+        let (mut page_ids, mut shared) = (Vec::<u32>::new(), Intersection::new());
         let mut each = |wanted: &PageCandidates, bytes: &[u8]| {
             page_ids.resize(list.ids_of(wanted.page).count, 0);
             list.decode(wanted.page, bytes, &mut page_ids)?;
@@ -173,9 +166,7 @@ impl Direct {
             mark_common(&ids[range.clone()], &page_ids, &mut held[range], &mut shared);
             Ok(())
         };
-        let read = self.process_pages(list, &wanted, &mut each);
-        self.page_ids = page_ids;
-        read?;
+        self.process_pages(list, &wanted, &mut each)?;
         let candidates = ids.len();
         let mut of = held.into_iter();
         ids.retain(|_| of.next() == Some(true));
@@ -294,10 +285,9 @@ fn common_range(lists: &[PagedList]) -> Option<(u32, u32)> {
 
 /// The pages that can contain some of the increasing `ids`, with their candidates.
 fn pages_with_candidates(list: &PagedList, ids: &[u32]) -> Vec<PageCandidates> {
-    let mut wanted: Vec<PageCandidates> = Vec::new();
-    let (mut at, mut page) = (0, 0);
+    let (mut wanted, mut page) = (Vec::new(), 0);
     let first = list.id_range().map_or(0, |(first, _)| first);
-    at += ids.partition_point(|id| *id < first);
+    let mut at = ids.partition_point(|id| *id < first);
     while at < ids.len() {
         let Some(found) = list.find_page(page, ids[at]) else { break };
         page = found;

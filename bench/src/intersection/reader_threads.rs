@@ -20,21 +20,12 @@ struct ReaderThread {
 }
 
 impl ReaderThreads {
-    /// Largest number of threads.
-    pub const THREADS_MAX: usize = 256;
-
-    /// Starts `threads` threads, from 1 to [`ReaderThreads::THREADS_MAX`], each with a read queue. A thread
-    /// reads one page at a time; for `bl` it has as many reads in flight as the depth of `reads`.
+    /// Starts `threads` threads, at least one, each with a read queue. A thread reads one page at a time; for
+    /// `bl` it has as many reads in flight as the depth of `reads`.
     ///
     /// # Errors
     /// When a read queue or a thread cannot be created.
     pub fn new(disk: &dyn Disk, reads: ReadOptions, threads: usize) -> Result<ReaderThreads> {
-        if !(1..=ReaderThreads::THREADS_MAX).contains(&threads) {
-            return Err(Error::Usage(format!(
-                "the number of threads must be 1 to {}, not {threads}",
-                ReaderThreads::THREADS_MAX
-            )));
-        }
         let mut readers = ReaderThreads { workers: Vec::new() };
         for number in 0..threads {
             let mut reader = ListPageReader::new(disk, reads)?;

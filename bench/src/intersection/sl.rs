@@ -11,12 +11,11 @@ use crate::intersection::{
 use std::ops::Range;
 use tierdex::Result;
 
-/// Intersects one sublist of the shortest list. With `filter`, this is `bf`.
-pub(super) fn find_common(
+/// Intersects one sublist of the shortest list. With `FILTER`, this is `bf`.
+pub(super) fn find_common<const FILTER: bool>(
     reader: &mut ListPageReader,
     lists: &[PagedList],
     range: Range<u64>,
-    filter: bool,
 ) -> Result<Vec<u32>> {
     let (mut found, mut page_ids) = (Vec::new(), Vec::new());
     let mut others: Vec<PageCursor<'_>> = lists[1..].iter().map(PageCursor::new).collect();
@@ -26,14 +25,10 @@ pub(super) fn find_common(
         let from = range.start.saturating_sub(before) as usize;
         let to = (range.end - before).min(count as u64) as usize;
         for &id in &page_ids[from..to] {
-            let mut everywhere = true;
-            for other in &mut others {
-                if !other.member(reader, id, filter)? {
-                    everywhere = false;
-                    break;
-                }
-            }
-            if everywhere {
+            let and_in = |all, other: &mut PageCursor<'_>| -> Result<bool> {
+                Ok(all && other.member(reader, id, FILTER)?)
+            };
+            if others.iter_mut().try_fold(true, and_in)? {
                 found.push(id);
             }
         }
