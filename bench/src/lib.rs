@@ -38,6 +38,5 @@ pub mod serve;
 pub mod slow_tier;
 
 pub use error::{Error, Result};
-pub(crate) use held_index::HeldIndex;
 pub use postings::{ListPostings, read_postings};
 pub use random::Random;

@@ -15,13 +15,13 @@
 //! queries go through an engine that reads and caches postings; the lines of a batch are then its requests,
 //! and all of them must have the same command.
 
-use crate::{Error, HeldIndex, Result};
+use crate::{Error, Result, held_index::load_index};
 use clap::Args;
 use std::{io::BufRead, io::Write, path::PathBuf};
 use tierdex::limits::{DEFAULT_B, DEFAULT_K1};
 use tierdex::{
     Bm25, Engine, EngineOptions, Hits, Index, Priority, Query, SearchOptions, SearchRequest,
-    explain::SearchResult, io::RegionKind,
+    explain::SearchResult, internal::index::Searcher, io::RegionKind,
 };
 use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, LineServer, ServeError, serve};
 
@@ -55,7 +55,7 @@ pub fn run(
     let bm25 = Bm25::new(flags.k1, flags.b)?;
     let backend = match engine {
         Some(options) => ServedBackend::Engine(Engine::new(index, options)?),
-        None => ServedBackend::Memory(HeldIndex::load(index, &RegionKind::Dram, None)?),
+        None => ServedBackend::Memory(load_index(index, &RegionKind::Dram)?),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
     serve(&server, input, output).map_err(|error| match error {
@@ -74,7 +74,7 @@ struct Server<'a> {
 
 /// What evaluates the queries: a searcher over an index in memory, or an engine that reads postings.
 enum ServedBackend {
-    Memory(HeldIndex),
+    Memory(Searcher),
     Engine(Engine),
 }
 
@@ -100,7 +100,7 @@ impl Server<'_> {
         let query = Query::parse(query, self.index.schema())?;
         let options = self.options(command);
         let found = match &self.backend {
-            ServedBackend::Memory(held) => held.search(&query, &options)?,
+            ServedBackend::Memory(searcher) => searcher.search(&query, &options)?,
             ServedBackend::Engine(engine) => {
                 let request = SearchRequest::new(query).options(options).priority(Priority::Batch);
                 engine.search(request)?.into_result()

@@ -12,15 +12,14 @@
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
 use crate::cell::{Cell, Reads, processors::Processors};
-use crate::{Error, HeldIndex, Result};
+use crate::{Error, Result, held_index::load_index, slow_tier::SlowTier};
 use rustix::fs::OFlags;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, path::PathBuf, thread::Builder};
-use tierdex::internal::cache::CacheStats;
-use tierdex::io::PosixDisk;
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};
+use tierdex::{explain::SearchResult, internal::cache::CacheStats, io::PosixDisk};
 use tierdex_thesis::{ListCacheStats, ListExecutor};
 
 /// Joins the control groups and measures the cell.
@@ -38,8 +37,13 @@ pub fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
     let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     match &cell.reads {
-        Reads::Searcher { region, slow_tier } => {
-            run.run_searcher(&HeldIndex::load(&run.index, region, *slow_tier)?)
+        Reads::Searcher { region, slow_tier: None } => {
+            let searcher = load_index(&run.index, region)?;
+            run.run_searcher(&|query| searcher.search(query, &run.options))
+        }
+        Reads::Searcher { region, slow_tier: Some(delay) } => {
+            let tier = SlowTier::load(&run.index, region, *delay)?;
+            run.run_searcher(&|query| tier.search(query, &run.options))
         }
         Reads::Engine(reads) => run.run_engine(&reads.options(cell.threads, cell.k)),
         Reads::Lists(reads) => {
@@ -64,25 +68,26 @@ struct CellRun<'c> {
     options: SearchOptions,
 }
 
+/// Answers a query on the calling thread.
+type AnswerQuery<'a> = dyn Fn(&Query) -> tierdex::Result<SearchResult> + Sync + 'a;
+
 /// Counters of the cache and of reads at one time; a measurement is the difference of two.
 struct ReadCounters {
     cache: Option<CacheCounters>,
     bytes_read: u64,
-    fetched: Option<u64>,
 }
 
 impl CellRun<'_> {
-    fn run_searcher(&self, held: &HeldIndex) -> Result<CellMeasurement> {
+    fn run_searcher(&self, answer: &AnswerQuery<'_>) -> Result<CellMeasurement> {
         let processors = Processors::allowed()?;
-        let counters =
-            || ReadCounters { cache: None, bytes_read: self.index.bytes_read(), fetched: bytes_fetched() };
-        let measured = self.measure_repetitions(&counters, &|| self.search_all(held, &processors))?;
+        let counters = || ReadCounters { cache: None, bytes_read: self.index.bytes_read() };
+        let measured = self.measure_repetitions(&counters, &|| self.answer_all(answer, &processors))?;
         Ok(CellMeasurement { engine: "none".to_string(), ..measured })
     }
 
-    /// Answers all queries by a searcher on the query threads.
-    fn search_all(&self, held: &HeldIndex, processors: &Processors) -> Result<Repetition> {
-        let (options, queries) = (&self.options, &self.queries);
+    /// Answers all queries on the query threads.
+    fn answer_all(&self, answer: &AnswerQuery<'_>, processors: &Processors) -> Result<Repetition> {
+        let queries = &self.queries;
         let (next, measured) = (AtomicUsize::new(0), Mutex::new(Repetition::new(queries.len())));
         let work = |thread| -> Result<()> {
             processors.pin(thread)?;
@@ -90,7 +95,7 @@ impl CellRun<'_> {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(query) = queries.get(number) else { return Ok(()) };
                 let began = Instant::now();
-                let found = held.search(query, options)?;
+                let found = answer(query)?;
                 let took = began.elapsed();
                 let mut measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
                 measured.record(number, &found.hits, self.matches(found.total), took);
@@ -128,8 +133,9 @@ impl CellRun<'_> {
             Ok(measured)
         };
         let counters = || {
-            let cache = Some(page_counters(&engine.stats()));
-            ReadCounters { cache, bytes_read: engine.bytes_read(), fetched: bytes_fetched() }
+            let CacheStats { hits, misses, waits, reads, .. } = engine.stats();
+            let cache = Some(CacheCounters { hits, misses, waits, reads });
+            ReadCounters { cache, bytes_read: engine.bytes_read() }
         };
         let measured = self.measure_repetitions(&counters, &repetition)?;
         Ok(CellMeasurement {
@@ -154,10 +160,12 @@ impl CellRun<'_> {
             )?;
             Ok(measured)
         };
-        let counters = || ReadCounters {
-            cache: executor.stats().as_ref().map(list_counters),
-            bytes_read: executor.bytes_read(),
-            fetched: bytes_fetched(),
+        let counters = || {
+            let cache = executor.stats().map(|stats| {
+                let ListCacheStats { hits, misses, waits, reads, .. } = stats;
+                CacheCounters { hits, misses, waits, reads }
+            });
+            ReadCounters { cache, bytes_read: executor.bytes_read() }
         };
         let measured = self.measure_repetitions(&counters, &repetition)?;
         // The samples are of both repetitions; those of the first are dropped.
@@ -197,9 +205,9 @@ impl CellRun<'_> {
     ) -> Result<CellMeasurement> {
         let first = first_repetition(repetition)?;
         self.cell.process.throttle.iter().try_for_each(|procs| join_cgroup(procs))?;
-        let before = counters();
+        let (before, fetched_before) = (counters(), bytes_fetched());
         let mut second = self.counted_repetition(repetition)?;
-        let after = counters();
+        let (after, fetched_after) = (counters(), bytes_fetched());
         let in_memory = matches!(self.cell.reads, Reads::Searcher { .. });
         let least = self.cell.seconds.unwrap_or(if in_memory { MEMORY_SECONDS_MIN } else { 0.0 });
         while second.seconds < least && !self.queries.is_empty() {
@@ -208,7 +216,7 @@ impl CellRun<'_> {
         let lists = before.cache.zip(after.cache).map(|(before, after)| after.since(&before));
         Ok(CellMeasurement {
             bytes_read: after.bytes_read - before.bytes_read,
-            bytes_fetched: after.fetched.zip(before.fetched).map(|(after, before)| after - before),
+            bytes_fetched: fetched_after.zip(fetched_before).map(|(after, before)| after - before),
             lists,
             ..Repetition::measurement(first, second)
         })
@@ -227,16 +235,6 @@ fn control_perf(pipes: &(PathBuf, PathBuf), command: &str) -> Result<()> {
 
 /// The answer of `perf stat` to a command.
 const PERF_ACKNOWLEDGEMENT: &str = "ack\n\0";
-
-/// The counters of an engine's cache.
-fn page_counters(stats: &CacheStats) -> CacheCounters {
-    CacheCounters { hits: stats.hits, misses: stats.misses, waits: stats.waits, reads: stats.reads }
-}
-
-/// The counters of a cache of lists.
-fn list_counters(stats: &ListCacheStats) -> CacheCounters {
-    CacheCounters { hits: stats.hits, misses: stats.misses, waits: stats.waits, reads: stats.reads }
-}
 
 /// Answers all queries the first time. Callgrind counts events in this function only, so it must not be
 /// inlined, and the call in it must not become a tail call.
@@ -330,13 +328,8 @@ fn mix_digest(sum: u64, number: u64) -> u64 {
 
 /// Bytes that the kernel has read from devices for this process.
 fn bytes_fetched() -> Option<u64> {
-    number_of(&fs::read_to_string("/proc/self/io").ok()?, "read_bytes:")
-}
-
-/// The number that follows `name` at the beginning of a line.
-fn number_of(text: &str, name: &str) -> Option<u64> {
-    let mut lines = text.lines().map(str::split_whitespace);
-    lines.find_map(|mut words| (words.next()? == name).then(|| words.next()?.parse().ok())?)
+    let text = fs::read_to_string("/proc/self/io").ok()?;
+    text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.parse().ok()
 }
 
 #[cfg(test)]
@@ -363,11 +356,5 @@ mod tests {
         let measured = Repetition::measurement(repetition(7, 2.0), second);
         assert_eq!((measured.seconds, measured.queries, measured.first_seconds), (0.5, 2, 2.0));
         assert_eq!((measured.p50, measured.p99), (1.0, 3.0));
-    }
-
-    #[test]
-    fn numbers_are_found_by_name() {
-        assert_eq!(number_of("rchar: 5\nread_bytes: 6\n", "read_bytes:"), Some(6));
-        assert_eq!(number_of("read_bytes: x\n", "read_bytes:"), None);
     }
 }
