@@ -22,9 +22,9 @@ const RING_VALUES: usize = 64 << 20;
 /// Values per cache line.
 const CACHE_LINE_VALUES: usize = 16;
 
-impl Buffers {
+impl Default for Buffers {
     /// Allocates the buffers and touches all pages.
-    pub fn new() -> Buffers {
+    fn default() -> Buffers {
         Buffers {
             block: vec![1; BLOCK + CACHE_LINE_VALUES],
             ram: vec![1; RING_VALUES],
@@ -33,7 +33,9 @@ impl Buffers {
             words: Vec::new(),
         }
     }
+}
 
+impl Buffers {
     /// A buffer of `len` values at the start of a cache line, the same in each call.
     pub(super) fn block_buffer(&mut self, len: usize) -> &mut [u32] {
         if self.block.len() < len + CACHE_LINE_VALUES {
@@ -59,12 +61,6 @@ impl Buffers {
 /// Offset of the first value at the start of a cache line.
 fn first_cache_line(values: &[u32]) -> usize {
     values.as_ptr().align_offset(CACHE_LINE_VALUES * size_of::<u32>())
-}
-
-impl Default for Buffers {
-    fn default() -> Buffers {
-        Buffers::new()
-    }
 }
 
 /// The unit of encoded lists: bytes, or words of four bytes.

@@ -8,21 +8,31 @@ use crate::Result;
 use crate::codecs::{buffers::Buffers, buffers::EncodedWord, list_group::ListGroup, list_group::ValueKind};
 use tierdex::codec::BLOCK;
 
+/// What a contender is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContenderInfo {
+    /// Name of the codec.
+    pub codec: String,
+    /// Name of the kernel, `-` for none.
+    pub kernel: &'static str,
+    /// The only kind of values that the codec encodes; `None` if it encodes both.
+    pub kind: Option<ValueKind>,
+}
+
+impl ContenderInfo {
+    /// Whether the codec encodes values of this kind.
+    pub fn takes(&self, kind: ValueKind) -> bool {
+        self.kind.is_none_or(|only| only == kind)
+    }
+}
+
 /// Encodes and decodes blocks of values.
 pub trait Contender {
     /// The unit of the encoded form: bytes or words of four bytes.
     type Word: EncodedWord;
 
-    /// Name of the codec.
-    fn codec(&self) -> String;
-
-    /// Name of the kernel, `-` for none. Portable code by default.
-    fn kernel(&self) -> String {
-        "scalar".to_string()
-    }
-
-    /// Whether the codec encodes values of this kind.
-    fn takes(&self, kind: ValueKind) -> bool;
+    /// What it is.
+    fn info(&self) -> ContenderInfo;
 
     /// Values of a block. Only the last block of a list has fewer.
     fn block(&self) -> usize {
@@ -40,14 +50,8 @@ pub trait Contender {
 
 /// A [`Contender`] as a trait object, whose unit of encoding is hidden.
 pub trait Peer {
-    /// See [`Contender::codec`].
-    fn codec(&self) -> String;
-
-    /// See [`Contender::kernel`].
-    fn kernel(&self) -> String;
-
-    /// See [`Contender::takes`].
-    fn takes(&self, kind: ValueKind) -> bool;
+    /// See [`Contender::info`].
+    fn info(&self) -> ContenderInfo;
 
     /// Encodes a group and checks the round trip.
     ///

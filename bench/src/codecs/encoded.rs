@@ -1,7 +1,7 @@
 //! Encodes the lists of a group by a contender, checks the round trip, and runs the timed operations.
 
-use crate::codecs::contender::{Contender, EncodedGroup, Peer};
-use crate::codecs::{buffers::Buffers, buffers::EncodedWord, list_group::ListGroup, list_group::ValueKind};
+use crate::codecs::contender::{Contender, ContenderInfo, EncodedGroup, Peer};
+use crate::codecs::{buffers::Buffers, buffers::EncodedWord, list_group::ListGroup};
 use crate::{Error, Result};
 use std::hint::black_box;
 
@@ -41,13 +41,10 @@ impl<'a, C: Contender> Encoding<'a, C> {
     }
 
     fn mismatch(&self) -> Error {
-        Error::Failed(format!(
-            "the round trip of codec {}, kernel {}, dataset {}{} differs",
-            self.contender.codec(),
-            self.contender.kernel(),
-            self.group.dataset,
-            self.group.k.map(|k| format!(", K {k}")).unwrap_or_default()
-        ))
+        let (info, dataset) = (self.contender.info(), self.group.dataset);
+        let k = self.group.k.map(|k| format!(", K {k}")).unwrap_or_default();
+        let what = format!("codec {}, kernel {}, dataset {dataset}{k}", info.codec, info.kernel);
+        Error::Failed(format!("the round trip of {what} differs"))
     }
 
     /// Each list, encoded and plain.
@@ -119,16 +116,8 @@ fn encode_list<C: Contender>(contender: &C, list: &[u32], out: &mut Vec<C::Word>
 }
 
 impl<C: Contender> Peer for C {
-    fn codec(&self) -> String {
-        Contender::codec(self)
-    }
-
-    fn kernel(&self) -> String {
-        Contender::kernel(self)
-    }
-
-    fn takes(&self, kind: ValueKind) -> bool {
-        Contender::takes(self, kind)
+    fn info(&self) -> ContenderInfo {
+        Contender::info(self)
     }
 
     fn enter<'a>(&'a self, group: &'a ListGroup) -> Result<Box<dyn EncodedGroup + 'a>> {

@@ -6,7 +6,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::masked_vbyte_sse as sse;
-use crate::codecs::{contender::Contender, list_group::ValueKind};
+use crate::codecs::{contender::Contender, contender::ContenderInfo, list_group::ValueKind};
 
 /// Masked VByte over differences of document ids; without `simd` the scalar decoder.
 pub(super) struct MaskedVbyte {
@@ -35,20 +35,12 @@ impl MaskedVbyte {
 impl Contender for MaskedVbyte {
     type Word = u8;
 
-    fn codec(&self) -> String {
-        "masked-vbyte".to_string()
-    }
-
-    fn kernel(&self) -> String {
+    fn info(&self) -> ContenderInfo {
         #[cfg(target_arch = "x86_64")]
-        if self.simd.is_some() {
-            return "sse4.1".to_string();
-        }
-        "scalar".to_string()
-    }
-
-    fn takes(&self, kind: ValueKind) -> bool {
-        kind == ValueKind::Ids
+        let kernel = if self.simd.is_some() { "sse4.1" } else { "scalar" };
+        #[cfg(not(target_arch = "x86_64"))]
+        let kernel = "scalar";
+        ContenderInfo { codec: "masked-vbyte".to_string(), kernel, kind: Some(ValueKind::Ids) }
     }
 
     fn block(&self) -> usize {
@@ -138,7 +130,7 @@ mod tests {
                     bytes.resize(encoded + more, 0xFF);
                     let mut back = vec![0; count];
                     let consumed = codec.decode(&bytes, u32::MAX, &mut back);
-                    assert_eq!((consumed, &back), (Some(encoded), &values), "{} {widths:?}", codec.kernel());
+                    assert_eq!((consumed, &back), (Some(encoded), &values), "{widths:?} {:?}", codec.info());
                 }
             }
         }

@@ -32,11 +32,10 @@ pub(super) fn measure_group(
     buffers: &mut Buffers,
     stop: &StopSignal,
 ) -> Result<Vec<CodecRow>> {
-    let contenders = contenders.iter().filter(|contender| contender.takes(group.kind));
     let mut entered = Vec::new();
-    for contender in contenders {
+    for contender in contenders.iter().filter(|contender| contender.info().takes(group.kind)) {
         stop.check().map_err(|_| Error::Interrupted)?;
-        entered.push((contender, contender.enter(group)?, CodecTimes::default()));
+        entered.push((contender.info(), contender.enter(group)?, CodecTimes::default()));
     }
     for _ in 0..rounds {
         for (_, cell, times) in &mut entered {
@@ -48,8 +47,7 @@ pub(super) fn measure_group(
         }
     }
     let rows = entered.into_iter().map(|(contender, cell, times)| CodecRow {
-        codec: contender.codec(),
-        kernel: contender.kernel(),
+        contender,
         dataset: group.dataset,
         k: group.k,
         ints: group.ints(),
@@ -75,7 +73,8 @@ fn time_seconds(work: impl FnOnce()) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::contender::Contender, super::list_group::ValueKind, *};
+    use super::*;
+    use crate::codecs::{Contender, ContenderInfo, ValueKind, own::Memcpy};
 
     /// Copies values. With `wrong`, decodes the last value of each block wrongly.
     struct PlainCodec {
@@ -85,16 +84,8 @@ mod tests {
     impl Contender for PlainCodec {
         type Word = u32;
 
-        fn codec(&self) -> String {
-            "plain".to_string()
-        }
-
-        fn kernel(&self) -> String {
-            "test".to_string()
-        }
-
-        fn takes(&self, kind: ValueKind) -> bool {
-            kind == ValueKind::Frequencies
+        fn info(&self) -> ContenderInfo {
+            ContenderInfo { codec: "plain".to_string(), kernel: "test", kind: Some(ValueKind::Frequencies) }
         }
 
         fn encode(&self, values: &[u32], _: u32, out: &mut Vec<u32>) {
@@ -116,7 +107,7 @@ mod tests {
             lists: vec![(1..=300).collect(), (5..=260).collect()],
         };
         let contenders: [Box<dyn Peer>; 1] = [Box::new(PlainCodec { wrong })];
-        super::measure_group(&group, &contenders, 3, &mut Buffers::new(), &StopSignal::default())
+        measure_group(&group, &contenders, 3, &mut Buffers::default(), &StopSignal::default())
     }
 
     #[test]
@@ -138,8 +129,8 @@ mod tests {
         let group = ListGroup { dataset: "some", kind: ValueKind::Ids, k: None, lists: vec![vec![1]] };
         let stop = StopSignal::default();
         stop.raise();
-        let contenders: [Box<dyn Peer>; 1] = [Box::new(super::super::own::Memcpy)];
-        let result = super::measure_group(&group, &contenders, 1, &mut Buffers::new(), &stop);
+        let contenders: [Box<dyn Peer>; 1] = [Box::new(Memcpy)];
+        let result = measure_group(&group, &contenders, 1, &mut Buffers::default(), &stop);
         assert!(matches!(result, Err(Error::Interrupted)));
     }
 }

@@ -27,7 +27,7 @@ mod synthetic;
 mod vbyte_masks;
 
 pub use buffers::{Buffers, EncodedWord};
-pub use contender::{Contender, EncodedGroup, Peer};
+pub use contender::{Contender, ContenderInfo, EncodedGroup, Peer};
 pub use list_group::{ListGroup, ValueKind};
 pub use request::CodecsRequest;
 
@@ -54,9 +54,8 @@ impl ExperimentRequest for CodecsRequest {
 pub fn run(request: &CodecsRequest, peers: Vec<Box<dyn Peer>>, stop: &StopSignal) -> Result<Value> {
     let contenders = select_contenders(request, peers)?;
     let plan = DataPlan::new(request, stop)?;
-    let mut buffers = Buffers::new();
-    let mut rows = Vec::new();
-    let selected = |kind| contenders.iter().any(|one| one.takes(kind));
+    let (mut buffers, mut rows) = (Buffers::default(), Vec::new());
+    let selected = |kind| contenders.iter().any(|one| one.info().takes(kind));
     plan.for_each_group(selected, &mut |group| {
         rows.extend(measure::measure_group(group, &contenders, plan.scale.rounds, &mut buffers, stop)?);
         Ok(())
@@ -72,11 +71,11 @@ fn select_contenders(request: &CodecsRequest, peers: Vec<Box<dyn Peer>>) -> Resu
     }
     all.extend(MaskedVbyte::all().into_iter().map(|codec| Box::new(codec) as Box<dyn Peer>));
     all.extend(peers);
-    let names: BTreeSet<String> = all.iter().map(|contender| contender.codec()).collect();
+    let names: BTreeSet<String> = all.iter().map(|contender| contender.info().codec).collect();
     if let Some(wrong) = request.codec.as_ref().filter(|name| !names.contains(*name)) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(Error::Usage(format!("unknown codec `{wrong}`; there are {names}")));
     }
-    all.retain(|contender| request.selects(&contender.codec()));
+    all.retain(|contender| request.selects(&contender.info().codec));
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! The contenders of this crate: the project's codecs, and `memcpy` as a reference.
 
-use crate::codecs::{contender::Contender, list_group::ValueKind};
+use crate::codecs::{contender::Contender, contender::ContenderInfo, list_group::ValueKind};
 use tierdex::codec::{Codec, Kernel};
 
 /// A codec of this project with one of its kernels.
@@ -19,16 +19,9 @@ impl OwnCodec {
 impl Contender for OwnCodec {
     type Word = u8;
 
-    fn codec(&self) -> String {
-        self.codec.name().to_string()
-    }
-
-    fn kernel(&self) -> String {
-        self.kernel.name().to_string()
-    }
-
-    fn takes(&self, kind: ValueKind) -> bool {
-        self.codec.is_delta() == (kind == ValueKind::Ids)
+    fn info(&self) -> ContenderInfo {
+        let kind = if self.codec.is_delta() { ValueKind::Ids } else { ValueKind::Frequencies };
+        ContenderInfo { codec: self.codec.name().to_string(), kernel: self.kernel.name(), kind: Some(kind) }
     }
 
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
@@ -47,16 +40,8 @@ pub(super) struct Memcpy;
 impl Contender for Memcpy {
     type Word = u32;
 
-    fn codec(&self) -> String {
-        "memcpy".to_string()
-    }
-
-    fn kernel(&self) -> String {
-        "-".to_string()
-    }
-
-    fn takes(&self, _: ValueKind) -> bool {
-        true
+    fn info(&self) -> ContenderInfo {
+        ContenderInfo { codec: "memcpy".to_string(), kernel: "-", kind: None }
     }
 
     fn encode(&self, values: &[u32], _: u32, out: &mut Vec<u32>) {

@@ -1,12 +1,12 @@
 //! Measurements, one row per contender and group, and sums over a dataset.
 
+use crate::codecs::contender::ContenderInfo;
 use serde_json::{Value, json};
 
 /// One contender on one group, or on all groups of a dataset.
 #[derive(Clone, Debug)]
 pub(super) struct CodecRow {
-    pub(super) codec: String,
-    pub(super) kernel: String,
+    pub(super) contender: ContenderInfo,
     /// Name of the dataset.
     pub(super) dataset: &'static str,
     /// Length class; `None` for the whole dataset.
@@ -24,10 +24,6 @@ pub(super) struct CodecRow {
 }
 
 impl CodecRow {
-    fn is_same_contender(&self, other: &CodecRow) -> bool {
-        (&self.codec, &self.kernel, self.dataset) == (&other.codec, &other.kernel, other.dataset)
-    }
-
     fn add(&mut self, other: &CodecRow) {
         self.ints += other.ints;
         self.bytes += other.bytes;
@@ -41,8 +37,8 @@ impl CodecRow {
         let round = |number: f64| (number * 1e4).round() / 1e4;
         let speed = |seconds: f64| round(self.ints as f64 / 1e9 / seconds.max(1e-9));
         json!({
-            "codec": self.codec,
-            "kernel": self.kernel,
+            "codec": self.contender.codec,
+            "kernel": self.contender.kernel,
             "dataset": self.dataset,
             "k": self.k,
             "bits_per_int": round(8.0 * self.bytes as f64 / self.ints as f64),
@@ -67,7 +63,8 @@ pub(super) fn rows_to_json(mut rows: Vec<CodecRow>, sums: bool) -> Value {
 fn sum_datasets(rows: Vec<CodecRow>) -> Vec<CodecRow> {
     let mut sums: Vec<CodecRow> = Vec::new();
     for row in rows {
-        match sums.iter_mut().find(|sum| sum.is_same_contender(&row)) {
+        let of_same = |sum: &&mut CodecRow| (&sum.contender, sum.dataset) == (&row.contender, row.dataset);
+        match sums.iter_mut().find(of_same) {
             Some(sum) => sum.add(&row),
             None => sums.push(CodecRow { k: None, ..row }),
         }
@@ -80,11 +77,10 @@ mod tests {
     use super::*;
 
     /// A row of a million values; bits and milliseconds grow with the length class.
-    fn row(dataset: &'static str, k: Option<u32>, codec: &str, kernel: &str) -> CodecRow {
+    fn row(dataset: &'static str, k: Option<u32>, codec: &str, kernel: &'static str) -> CodecRow {
         let step = f64::from(k.unwrap_or_default());
         CodecRow {
-            codec: codec.to_string(),
-            kernel: kernel.to_string(),
+            contender: ContenderInfo { codec: codec.to_string(), kernel, kind: None },
             dataset,
             k,
             ints: 1_000_000,

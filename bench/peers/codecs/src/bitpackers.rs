@@ -8,7 +8,7 @@
 use crate::plain::{OWN, decode_short, encode_short, initial};
 use bitpacking::{BitPacker, BitPacker4x, BitPacker8x};
 use std::cell::RefCell;
-use tierdex_bench::codecs::{Contender, Peer, ValueKind};
+use tierdex_bench::codecs::{Contender, ContenderInfo, Peer, ValueKind};
 
 /// All forms of both sizes.
 pub fn all() -> Vec<Box<dyn Peer>> {
@@ -56,21 +56,14 @@ fn before(prev: u32) -> Option<u32> {
 impl<P: BitPacker + 'static> Contender for Packed<P> {
     type Word = u8;
 
-    fn codec(&self) -> String {
+    fn info(&self) -> ContenderInfo {
         let form = match self.form {
             Form::Sorted => "-sorted",
             Form::StrictlySorted => "-strict",
             Form::Plain => "",
         };
-        format!("{}{form}", self.name)
-    }
-
-    fn kernel(&self) -> String {
-        OWN.to_string()
-    }
-
-    fn takes(&self, kind: ValueKind) -> bool {
-        kind == self.kind()
+        let codec = format!("{}{form}", self.name);
+        ContenderInfo { codec, kernel: OWN, kind: Some(self.kind()) }
     }
 
     fn block(&self) -> usize {

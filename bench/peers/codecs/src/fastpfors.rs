@@ -8,7 +8,7 @@
 use crate::plain::{OWN, differences, initial, sums};
 use fastpfor::{AnyLenCodec, FastPFor256, FastPForSimd256};
 use std::cell::RefCell;
-use tierdex_bench::codecs::{Contender, Peer, ValueKind};
+use tierdex_bench::codecs::{Contender, ContenderInfo, Peer, ValueKind};
 
 /// Both loops for both kinds of values.
 pub fn all() -> Vec<Box<dyn Peer>> {
@@ -45,16 +45,8 @@ impl<C: AnyLenCodec<Elem = u32> + 'static> Paged<C> {
 impl<C: AnyLenCodec<Elem = u32> + 'static> Contender for Paged<C> {
     type Word = u32;
 
-    fn codec(&self) -> String {
-        self.name.to_string()
-    }
-
-    fn kernel(&self) -> String {
-        OWN.to_string()
-    }
-
-    fn takes(&self, kind: ValueKind) -> bool {
-        kind == self.kind
+    fn info(&self) -> ContenderInfo {
+        ContenderInfo { codec: self.name.to_string(), kernel: OWN, kind: Some(self.kind) }
     }
 
     fn block(&self) -> usize {

@@ -8,7 +8,7 @@
 use crate::plain::{OWN, decode_short, encode_short, initial};
 use std::cell::RefCell;
 use streamvbyte64::{Coder, Coder1234};
-use tierdex_bench::codecs::{Contender, Peer, ValueKind};
+use tierdex_bench::codecs::{Contender, ContenderInfo, Peer, ValueKind};
 
 /// Ids and frequencies.
 pub fn all() -> Vec<Box<dyn Peer>> {
@@ -32,19 +32,12 @@ const BLOCK_MAX: usize = 64 + 1024;
 impl Contender for StreamVBytePeer {
     type Word = u8;
 
-    fn codec(&self) -> String {
-        match self.kind {
-            ValueKind::Ids => "streamvbyte64-delta".to_string(),
-            ValueKind::Frequencies => "streamvbyte64".to_string(),
-        }
-    }
-
-    fn kernel(&self) -> String {
-        OWN.to_string()
-    }
-
-    fn takes(&self, kind: ValueKind) -> bool {
-        kind == self.kind
+    fn info(&self) -> ContenderInfo {
+        let codec = match self.kind {
+            ValueKind::Ids => "streamvbyte64-delta",
+            ValueKind::Frequencies => "streamvbyte64",
+        };
+        ContenderInfo { codec: codec.to_string(), kernel: OWN, kind: Some(self.kind) }
     }
 
     fn encode(&self, values: &[u32], prev: u32, out: &mut Vec<u8>) {
