@@ -198,7 +198,7 @@ fn invalid_sizes_are_rejected() {
     let cases = [
         ((0, 1, 1), "--docs 0"),
         ((u64::from(u32::MAX), 1, 1), "--docs 4294967295: an index has 1 to 4294967294 documents"),
-        ((10, 10, 0), "--vocabulary 0"),
+        ((10, 10, 0), "--vocabulary 0: there are 1 to "),
         ((10, 10, 1 << 32), "--vocabulary"),
         ((10, 4, 5), "--postings 4: each of 5 terms"),
         ((10, 36, 5), "at most 35"),

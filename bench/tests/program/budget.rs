@@ -1,17 +1,11 @@
 //! The memory budget of cells in the read modes, enforced from outside: the process of a cell runs in a
 //! memory control group of 1.2 times the budget.
 
-use crate::workspace::{control_group::ControlGroup, program_command};
+use crate::workspace::{Workspace, assert_succeeded, control_group::ControlGroup, program_command};
 use serde_json::{Value, json};
-use std::{fs, fs::File, path::Path, path::PathBuf, process::Command, process::Output};
+use std::{fs, fs::File, path::PathBuf, process::Command, process::Output};
 
 const CACHE_BYTES: u64 = 4 << 20;
-
-fn generate_index(index: &Path, size: &str) {
-    let words = ["generate", "--out", index.to_str().unwrap()].into_iter().chain(size.split(' '));
-    let output = program_command(words).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
 
 /// Queries of a file, over an index.
 struct Queries {
@@ -20,9 +14,9 @@ struct Queries {
 }
 
 impl Queries {
-    fn new(index: &Path, file: PathBuf, lines: impl Iterator<Item = String>) -> Queries {
-        fs::write(&file, lines.map(|line| line + "\n").collect::<String>()).unwrap();
-        Queries { index: index.to_path_buf(), file }
+    fn new(workspace: &Workspace, name: &str, lines: impl Iterator<Item = String>) -> Queries {
+        let file = workspace.file(name, lines.map(|line| line + "\n").collect::<String>());
+        Queries { index: workspace.path("index"), file }
     }
 
     /// Measures a cell by `command`.
@@ -48,16 +42,14 @@ impl Queries {
 }
 
 fn parse_measurement(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_str(&assert_succeeded(output)).unwrap()
 }
 
 #[test]
 fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
     const DRAM_BYTES: u64 = 24 << 20;
-    let dir = tempfile::tempdir().unwrap();
-    let index = dir.path().join("index");
-    generate_index(&index, "--docs 400000 --postings 40000000 --vocabulary 20000");
+    let workspace = Workspace::new();
+    workspace.ok("generate --docs 400000 --postings 40000000 --vocabulary 20000 --out index");
     let query = |i: u32| {
         let term = |j: u32| format!("t{:07}", 1 + (i * 7 + j * 31) % (20 + 100 * j));
         match i % 5 {
@@ -69,29 +61,28 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
             _ => format!("+({} {}) +({} {})", term(40), term(50), term(1), term(60)),
         }
     };
-    let queries = Queries::new(&index, dir.path().join("queries"), (0..150).map(query));
+    let queries = Queries::new(&workspace, "queries", (0..150).map(query));
     let expected = queries.checksum();
     let (dram, cache) = (DRAM_BYTES.to_string(), CACHE_BYTES.to_string());
     let shared = format!("file:/dev/shm/tierdex-budget-{}", std::process::id());
-    let lists = |mode: &str, tier: &str, region: &str| {
-        json!({
-            "by": "lists", "mode": mode, "dram": dram, "size": cache, "meta-tier": tier, "region": region
-        })
+    let engine = |tier: &str| json!({ "by": "engine", "dram": dram, "meta-tier": tier });
+    let lists =
+        |mode: &str, tier: &str| json!({ "by": "lists", "mode": mode, "dram": dram, "meta-tier": tier });
+    // A cache of a given size, and its region.
+    let cached = |mut reads: Value, region: &str| {
+        (reads["size"], reads["region"]) = (cache.clone().into(), region.into());
+        reads
     };
     let with_cache = DRAM_BYTES + CACHE_BYTES;
     // An engine with its cache outside the budget, inside it, and in another region together with norms and
     // page checksums; mapped files, whose pages are reclaimed; and a cache of lists.
     for (limit, threads, reads) in [
-        (with_cache, 1, json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "dram" })),
-        (DRAM_BYTES, 2, json!({ "by": "engine", "dram": dram, "meta-tier": "disk" })),
-        (
-            with_cache + (4 << 20),
-            1,
-            json!({ "by": "engine", "dram": dram, "size": cache, "meta-tier": "disk", "region": shared }),
-        ),
-        (DRAM_BYTES, 1, lists("base", "disk", "dram")),
-        (with_cache, 1, lists("hybrid-prefetch", "dram", "dram")),
-        (with_cache + (4 << 20), 2, lists("hybrid-prefetch", "disk", &shared)),
+        (with_cache, 1, cached(engine("dram"), "dram")),
+        (DRAM_BYTES, 2, engine("disk")),
+        (with_cache + (4 << 20), 1, cached(engine("disk"), &shared)),
+        (DRAM_BYTES, 1, cached(lists("base", "disk"), "dram")),
+        (with_cache, 1, cached(lists("hybrid-prefetch", "dram"), "dram")),
+        (with_cache + (4 << 20), 2, cached(lists("hybrid-prefetch", "disk"), &shared)),
     ] {
         let Some(group) = ControlGroup::new("budget", limit + DRAM_BYTES / 5) else { return };
         let output = queries.measure(group.command(&["cell"]), &reads, threads);
@@ -106,9 +97,8 @@ fn a_cell_within_a_budget_has_the_same_hits_and_is_not_killed() {
 
 #[test]
 fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
-    let dir = tempfile::tempdir().unwrap();
-    let index = dir.path().join("index");
-    generate_index(&index, "--docs 200000 --postings 20000000 --vocabulary 20000");
+    let workspace = Workspace::new();
+    workspace.ok("generate --docs 200000 --postings 20000000 --vocabulary 20000 --out index");
     // Enough queries for two threads, and their hits without a budget.
     let queries = |name: &str, terms: usize, prefix: &str, operator: &str| {
         let term = |query: usize, term: usize| format!("{operator}t{:07}", 1 + 10 * query + term);
@@ -116,7 +106,7 @@ fn queries_of_many_terms_are_answered_or_rejected_within_a_budget() {
             let terms: Vec<String> = (0..terms).map(|number| term(query, number)).collect();
             format!("{prefix}{}", terms.join(" "))
         };
-        let queries = Queries::new(&index, dir.path().join(name), (0..6).map(line));
+        let queries = Queries::new(&workspace, name, (0..6).map(line));
         let expected = queries.checksum();
         (queries, expected)
     };

@@ -34,19 +34,9 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
 #[test]
 fn generate_rejects_wrong_flags_and_directories_with_one_line() {
     let workspace = Workspace::new();
-    let generate = |docs: &str, postings: &str, vocabulary: &str| {
-        format!("generate --docs {docs} --postings {postings} --vocabulary {vocabulary} --out i")
-    };
-    for (docs, postings, vocabulary, why) in [
-        ("0", "1", "1", "--docs 0: an index has 1 to 4294967294 documents"),
-        ("4294967295", "1", "1", "--docs 4294967295"),
-        ("10", "10", "0", "--vocabulary 0: there are 1 to "),
-        ("10", "4", "5", "--postings 4: each of 5 terms needs at least one document"),
-        ("10", "36", "5", "--postings 36: 10 documents and 5 terms have at most 35"),
-    ] {
-        workspace.fails_in_one_line(2, &generate(docs, postings, vocabulary), why);
-    }
-    assert_eq!(workspace.run(&generate("x", "1", "1")).status.code(), Some(2));
+    let wrong = "generate --docs 10 --postings 36 --vocabulary 5 --out i";
+    workspace.fails_in_one_line(2, wrong, "--postings 36: 10 documents and 5 terms have at most 35");
+    assert_eq!(workspace.run(&wrong.replace("10", "x")).status.code(), Some(2));
     assert!(!workspace.path("i").exists());
 
     fs::create_dir(workspace.path("full")).unwrap();

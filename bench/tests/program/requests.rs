@@ -5,7 +5,7 @@ use crate::workspace::{
 };
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::{fs, fs::File, path::Path, process::Command, process::Output, thread};
+use std::{fs, fs::File, path::Path, process::Output, thread};
 
 const GENERATE_INDEX: &str = "generate --docs 2000 --postings 60000 --vocabulary 3000 --out i";
 
@@ -160,10 +160,10 @@ fn eviction_policies_are_compared() {
 #[test]
 fn events_are_counted_during_the_measured_repetition() {
     let workspace = workspace_with_index();
-    let pipes = ["control", "ack"].map(|name| workspace.path(name));
-    for pipe in &pipes {
-        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
-    }
+    let pipes = ["control", "ack"].map(|name| {
+        workspace.fifo(name);
+        workspace.path(name)
+    });
     let cell = json!({"index": "i", "queries": {"texts": ["t0000001"]}, "process": {"perf": pipes}});
     // As `perf stat` does, keeps both pipes open.
     let [mut control, mut ack] = pipes.map(|pipe| File::options().read(true).write(true).open(pipe).unwrap());
