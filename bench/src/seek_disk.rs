@@ -18,9 +18,7 @@ use fuser::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 use serde_json::json;
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::AtomicU64, atomic::Ordering,
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool, atomic::Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use std::{ffi::OsStr, ffi::OsString, fs, fs::File, io::Read, io::Write, os::unix::fs::FileExt};
 use std::{path::PathBuf, thread};
@@ -42,9 +40,6 @@ pub(crate) const HDD_BYTES_PER_SECOND: u64 = 181_000_000;
 
 /// Size of the disk in bytes: a seek takes longer, the larger its distance is relative to this.
 const DISK_BYTES: f64 = 1e12;
-
-/// Number of disks that this process has mounted. It makes the names of their mount points unique.
-static MOUNTED_DISKS: AtomicU64 = AtomicU64::new(0);
 
 /// Flags of the command that mounts the disk for other processes.
 #[derive(Args, Clone, Debug)]
@@ -101,9 +96,7 @@ impl SeekDisk {
     /// One line, if the file system cannot be mounted.
     pub(crate) fn mount(dirs: &[PathBuf]) -> Result<SeekDisk> {
         let failed = Error::failed("a disk that seeks cannot be emulated by a file system in user space");
-        let number = MOUNTED_DISKS.fetch_add(1, Ordering::Relaxed);
-        let mount = std::env::temp_dir().join(format!("tierdex-disk-{}-{number}", std::process::id()));
-        fs::create_dir(&mount).map_err(&failed)?;
+        let mount = tempfile::Builder::new().prefix("tierdex-disk-").tempdir().map_err(&failed)?.keep();
         let nodes = SeekDiskNodes::new(dirs);
         let mut disk = SeekDisk { mount, is_delayed: nodes.is_delayed.clone(), session: None };
         let mut config = fuser::Config::default();

@@ -12,21 +12,25 @@
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
 use crate::cell::{Cell, Reads, processors::Processors};
-use crate::{Error, Result, held_index::load_index, slow_tier::SlowTier};
+use crate::{Error, Result, held_index::load_index, request::ExperimentRequest, slow_tier::SlowTier};
 use rustix::fs::OFlags;
+use serde_json::{Value, to_value};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, path::PathBuf, thread::Builder};
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};
-use tierdex::{explain::SearchResult, internal::cache::CacheStats, io::PosixDisk};
+use tierdex::{StopSignal, explain::SearchResult, internal::cache::CacheStats, io::PosixDisk};
 use tierdex_thesis::{ListCacheStats, ListExecutor};
 
+impl ExperimentRequest for Cell {
+    fn answer(&self, _: &StopSignal) -> Result<Value> {
+        to_value(measure_cell(self)?).map_err(|error| Error::Failed(error.to_string()))
+    }
+}
+
 /// Joins the control groups and measures the cell.
-///
-/// # Errors
-/// If the index or the queries cannot be read, or the machine does not permit the measurement.
-pub fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
+fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
     cell.check()?;
     let place = &cell.process;
     place.join.iter().try_for_each(|procs| join_cgroup(procs))?;

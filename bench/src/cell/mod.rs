@@ -27,7 +27,6 @@ mod queries;
 mod query_kind;
 mod reads;
 
-pub use measure::measure_cell;
 pub use measurement::{CacheCounters, CellMeasurement};
 pub use queries::CellQueries;
 pub use query_kind::{QueryShape, TermClass};

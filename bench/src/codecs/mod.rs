@@ -71,11 +71,13 @@ fn select_contenders(request: &CodecsRequest, peers: Vec<Box<dyn Peer>>) -> Resu
     }
     all.extend(MaskedVbyte::all().into_iter().map(|codec| Box::new(codec) as Box<dyn Peer>));
     all.extend(peers);
-    let names: BTreeSet<String> = all.iter().map(|contender| contender.info().codec).collect();
-    if let Some(wrong) = request.codec.as_ref().filter(|name| !names.contains(*name)) {
-        let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(Error::Usage(format!("unknown codec `{wrong}`; there are {names}")));
+    if let Some(wanted) = &request.codec {
+        let names: BTreeSet<String> = all.iter().map(|contender| contender.info().codec).collect();
+        all.retain(|contender| contender.info().codec == *wanted);
+        if all.is_empty() {
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(Error::Usage(format!("unknown codec `{wanted}`; there are {names}")));
+        }
     }
-    all.retain(|contender| request.selects(&contender.info().codec));
     Ok(all)
 }

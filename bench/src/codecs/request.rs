@@ -38,9 +38,4 @@ impl CodecsRequest {
         let all = Kernel::available().into_iter();
         Ok(all.filter(|kernel| only.is_none_or(|only| only == *kernel)).collect())
     }
-
-    /// Whether a codec is selected.
-    pub(super) fn selects(&self, codec: &str) -> bool {
-        self.codec.as_ref().is_none_or(|name| name == codec)
-    }
 }

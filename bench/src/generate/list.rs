@@ -202,17 +202,3 @@ impl Iterator for BucketWeights {
 
 /// Multiplier of the bucket number in the seed of a bucket, so that the random numbers of buckets differ.
 const BUCKET_SEED_FACTOR: u64 = 0xD1B5_4A32_D192_ED03;
-
-impl ListPostings {
-    /// Removes the first `count` postings.
-    pub(super) fn remove(&mut self, count: usize) {
-        self.documents.drain(..count);
-        self.frequencies.drain(..count);
-    }
-
-    /// Removes all postings.
-    pub(super) fn clear(&mut self) {
-        self.documents.clear();
-        self.frequencies.clear();
-    }
-}

@@ -49,7 +49,7 @@ pub(super) fn start_pipeline<'scope>(
     let queue = Arc::new(Mutex::new(WorkQueue { splitter, jobs: sender }));
     for number in 0..threads.max(1) {
         let (queue, stop) = (queue.clone(), stop.clone());
-        let mut worker = EncodeWorker { of, encoder: encoder.clone(), postings: ListPostings::default() };
+        let mut worker = EncodeWorker { of, encoder: encoder.clone() };
         let spawned = Builder::new().spawn_scoped(scope, move || worker.run_worker(&queue, &stop));
         match spawned {
             Err(error) if number == 0 => {
@@ -168,7 +168,6 @@ impl<'a> Iterator for JobSplitter<'a> {
 struct EncodeWorker<'a> {
     of: &'a Collection,
     encoder: ListEncoder<'a>,
-    postings: ListPostings,
 }
 
 impl<'a> EncodeWorker<'a> {
@@ -195,23 +194,23 @@ impl<'a> EncodeWorker<'a> {
     }
 
     fn encode_range(&mut self, mut part: ListRange<'a>, pieces: &mut Vec<EncodedPostings>) -> Result<()> {
-        self.postings.clear();
+        let mut list = ListPostings::default();
         let mut from = part.skipped as usize;
         while part.postings > 0 {
             let postings = (part.postings as usize).min(PIECE_POSTINGS);
             let to = from + postings;
-            while self.postings.documents.len() < to {
+            while list.documents.len() < to {
                 let bucket = part.buckets.next().expect("buckets have all postings");
-                part.list.fill(&bucket, &mut self.postings);
+                part.list.fill(&bucket, &mut list);
             }
-            let documents = &self.postings.documents;
-            let before = from.checked_sub(1).map(|before| documents[before]);
-            let frequencies = &self.postings.frequencies[from..to];
+            let before = from.checked_sub(1).map(|before| list.documents[before]);
+            let (documents, frequencies) = (&list.documents[from..to], &list.frequencies[from..to]);
             let mut piece = EncodedPostings::default();
-            self.encoder.encode(before, &documents[from..to], frequencies, &mut piece)?;
+            self.encoder.encode(before, documents, frequencies, &mut piece)?;
             pieces.push(piece);
             // The last posting is kept, because the next piece is encoded relative to it.
-            self.postings.remove(to - 1);
+            list.documents.drain(..to - 1);
+            list.frequencies.drain(..to - 1);
             from = 1;
             part.postings -= postings as u32;
         }

@@ -10,13 +10,9 @@ type ReaderJob = Box<dyn FnOnce(&mut ListPageReader) + Send>;
 
 /// A pool of threads with synchronous reads. Dropping it joins the threads.
 pub struct ReaderThreads {
-    workers: Vec<ReaderThread>,
-}
-
-struct ReaderThread {
-    /// `None` only during `drop`.
-    jobs: Option<Sender<ReaderJob>>,
-    thread: Option<JoinHandle<()>>,
+    /// Sends jobs to each thread.
+    jobs: Vec<Sender<ReaderJob>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl ReaderThreads {
@@ -26,21 +22,22 @@ impl ReaderThreads {
     /// # Errors
     /// When a read queue or a thread cannot be created.
     pub fn new(disk: &dyn Disk, reads: ReadOptions, threads: usize) -> Result<ReaderThreads> {
-        let mut readers = ReaderThreads { workers: Vec::new() };
+        let mut readers = ReaderThreads { jobs: Vec::new(), threads: Vec::new() };
         for number in 0..threads {
             let mut reader = ListPageReader::new(disk, reads)?;
             let (sender, jobs) = channel::<ReaderJob>();
             let work = move || jobs.into_iter().for_each(|job| job(&mut reader));
             let thread = Builder::new().name(format!("intersect-{number}")).spawn(work);
-            let thread = Some(thread.map_err(|why| Error::Failed(format!("cannot start a thread: {why}")))?);
-            readers.workers.push(ReaderThread { jobs: Some(sender), thread });
+            let thread = thread.map_err(|why| Error::Failed(format!("cannot start a thread: {why}")))?;
+            readers.jobs.push(sender);
+            readers.threads.push(thread);
         }
         Ok(readers)
     }
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.workers.len()
+        self.threads.len()
     }
 
     /// Runs tasks, assigned to the threads round-robin. Returns the result and the reads of each task, in
@@ -64,9 +61,8 @@ impl ReaderThreads {
                 // The receiver is gone only if the caller has panicked.
                 let _ = sender.send((number, found, reader.reads));
             };
-            let jobs = self.workers[number % self.workers.len()].jobs.as_ref();
-            let sent = jobs.is_some_and(|jobs| jobs.send(Box::new(job)).is_ok());
-            debug_assert!(sent, "a worker runs as long as it has a sender");
+            let sent = self.jobs[number % self.jobs.len()].send(Box::new(job));
+            debug_assert!(sent.is_ok(), "a thread runs as long as it has a sender");
             count += 1;
         }
         drop(sender);
@@ -81,10 +77,11 @@ impl ReaderThreads {
 
 impl Drop for ReaderThreads {
     fn drop(&mut self) {
-        self.workers.iter_mut().for_each(|worker| worker.jobs = None);
-        for worker in &mut self.workers {
+        // The threads end with their senders.
+        self.jobs.clear();
+        for thread in self.threads.drain(..) {
             // Never fails, because the thread catches panics of its jobs.
-            let _ = worker.thread.take().map(JoinHandle::join);
+            let _ = thread.join();
         }
     }
 }

@@ -12,7 +12,6 @@ mod indexing;
 mod machine;
 mod members;
 mod plan;
-mod queries;
 mod query_file;
 mod sizes;
 mod timed_disk;
