@@ -76,7 +76,7 @@ pub fn run(
     let reader = thread::Builder::new().spawn(move || std::io::copy(&mut input, &mut std::io::sink()));
     let reader = reader.map_err(Error::failed("cannot start a thread"))?;
     while !reader.is_finished() {
-        stop.check().map_err(|_| Error::Interrupted)?;
+        stop.check()?;
         thread::sleep(POLL_INTERVAL);
     }
     Ok(())

@@ -28,7 +28,7 @@ impl IndexLists {
         let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
         let (mut terms, mut ints) = (0, 0);
         each_long_term(&index, &mut |_, term| {
-            stop.check().map_err(|_| Error::Interrupted)?;
+            stop.check()?;
             terms += 1;
             ints += u64::from(term.document_frequency);
             Ok(())
@@ -41,7 +41,7 @@ impl IndexLists {
         let mut classes: BTreeMap<u32, LengthClass> = BTreeMap::new();
         let mut number = 0u64;
         each_long_term(&index, &mut |field, term| {
-            stop.check().map_err(|_| Error::Interrupted)?;
+            stop.check()?;
             if number.is_multiple_of(stride) {
                 let class = classes.entry(term.document_frequency.ilog2()).or_default();
                 let list = read_postings(field, term)?;

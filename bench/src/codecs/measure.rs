@@ -8,8 +8,8 @@
 //!
 //! Contenders alternate within each round, so that a disturbance of the machine affects all of them.
 
+use crate::Result;
 use crate::codecs::{buffers::Buffers, contender::Peer, list_group::ListGroup, rows::CodecRow};
-use crate::{Error, Result};
 use std::time::Instant;
 use tierdex::StopSignal;
 
@@ -24,7 +24,7 @@ struct CodecTimes {
 /// Measures all contenders that encode values of the group's kind.
 ///
 /// # Errors
-/// If a round trip differs; [`Error::Interrupted`] if `stop` is raised.
+/// If a round trip differs, or `stop` is raised.
 pub(super) fn measure_group(
     group: &ListGroup,
     contenders: &[Box<dyn Peer>],
@@ -34,12 +34,12 @@ pub(super) fn measure_group(
 ) -> Result<Vec<CodecRow>> {
     let mut entered = Vec::new();
     for contender in contenders.iter().filter(|contender| contender.info().takes(group.kind)) {
-        stop.check().map_err(|_| Error::Interrupted)?;
+        stop.check()?;
         entered.push((contender.info(), contender.enter(group)?, CodecTimes::default()));
     }
     for _ in 0..rounds {
         for (_, cell, times) in &mut entered {
-            stop.check().map_err(|_| Error::Interrupted)?;
+            stop.check()?;
             times.encode.push(time_seconds(|| cell.encode(buffers)));
             times.ram.push(time_seconds(|| cell.decode_ram(buffers)));
             cell.decode_l1(buffers);
@@ -74,6 +74,7 @@ fn time_seconds(work: impl FnOnce()) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
     use crate::codecs::{Contender, ContenderInfo, ValueKind, own::Memcpy};
 
     /// Copies values. With `wrong`, decodes the last value of each block wrongly.

@@ -124,7 +124,7 @@ impl<'a> IntersectRun<'a> {
     ) -> Result<(Duration, ReadStats)> {
         let (mut time, mut reads) = (Duration::ZERO, ReadStats::default());
         for (number, (lists, expected)) in queries.iter().enumerate() {
-            self.stop.check().map_err(|_| Error::Interrupted)?;
+            self.stop.check()?;
             let start = Instant::now();
             let found = self.algorithms.intersect(algorithm, lists)?;
             time += start.elapsed();

@@ -47,7 +47,7 @@ impl QueryLog {
         let mut numbers: BTreeMap<String, Option<usize>> = BTreeMap::new();
         let mut log = QueryLog::default();
         for line in lines.iter().step_by(lines.len().div_ceil(run.request.limit).max(1)) {
-            run.stop.check().map_err(|_| Error::Interrupted)?;
+            run.stop.check()?;
             let words = line.split_once('\t').map_or(*line, |(_, words)| words);
             let mut found = Vec::new();
             for term in analyzer.terms(words) {

@@ -44,7 +44,7 @@ impl WorkDir {
         let name = format!("{}-{}", codec.name(), self.disk.list()?.len());
         let mut writer = PagedListsWriter::create(&self.disk, &name, codec)?;
         for list in lists {
-            stop.check().map_err(|_| Error::Interrupted)?;
+            stop.check()?;
             writer.add(list)?;
         }
         Ok(writer.finish(self.read_disk())?)

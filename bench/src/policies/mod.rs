@@ -139,7 +139,7 @@ impl PolicyRun<'_> {
         let mut pass = |numbers: &[usize]| -> Result<()> {
             let mut rest = numbers.iter();
             let next = || {
-                self.stop.check().map_err(|_| Error::Interrupted)?;
+                self.stop.check()?;
                 Ok(rest.next().map(|number| request(&self.set[*number])))
             };
             engine.run_ordered(next, |_, answer| {

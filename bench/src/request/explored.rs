@@ -2,7 +2,7 @@
 //! (thesis, figure 8.8).
 
 use crate::request::{draw::DrawRequest, experiment::ExperimentRequest};
-use crate::{Error, Result, held_index::load_index};
+use crate::{Result, held_index::load_index};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl ExperimentRequest for ExploredRequest {
         let mut most: BTreeMap<(u64, String), u64> = BTreeMap::new();
         let mut total = 0;
         for words in &queries.terms {
-            stop.check().map_err(|_| Error::Interrupted)?;
+            stop.check()?;
             let found = searcher.explain(&self.0.shape.query(field, words), &options, None)?;
             for segment in found.segments {
                 for list in segment.evaluation.lists {

@@ -68,7 +68,7 @@ impl IndexingRequest {
         let mut words = ZipfWords { vocabulary: self.vocabulary as f64, random: Random::new(1) };
         let mut number = 0;
         while number < self.docs {
-            stop.check().map_err(|_| Error::Interrupted)?;
+            stop.check()?;
             let count = CHUNK_DOCUMENTS.min((self.docs - number) as usize);
             let texts: Vec<String> = (0..count).map(|_| words.next_document()).collect();
             let began = Instant::now();
