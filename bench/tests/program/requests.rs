@@ -190,13 +190,49 @@ fn intersections_of_generated_queries_are_measured() {
     workspace.file("q.txt", lines.join("\n"));
     let request = json!({"experiment": "intersect", "quick": true, "sweep": "codec", "work": "w",
         "threads": 2, "index": "i", "queries": "q.txt", "limit": 10});
-    let answer = answer(&workspace, &request);
-    let rows = answer["rows"].as_array().unwrap();
+    let first = answer(&workspace, &request);
+    let rows = first["rows"].as_array().unwrap();
     let of = |sweep: &str| rows.iter().filter(|row| row["sweep"] == sweep).count();
-    assert!(of("codec") > 0 && of("real") > 0 && of("codec") + of("real") == rows.len(), "{answer}");
+    assert!(of("codec") > 0 && of("real") > 0 && of("codec") + of("real") == rows.len(), "{first}");
     let expected = ["sweep", "x", "label", "algorithm", "threads", "queries", "seconds", "cpu_seconds"];
-    assert!(rows.iter().all(|row| members(row)[..8] == expected), "{answer}");
+    assert!(rows.iter().all(|row| members(row)[..8] == expected), "{first}");
+    // Two of the queries have several terms, all of which are in the index.
+    let log = "1\tt0000001 t0000040\n2\tt0000002\n3\tt0000003 nothing\nt0000010 t0000003 t0000010 t0000500\n";
+    workspace.file("log.tsv", log);
+    let request = json!({"experiment": "intersect", "quick": true, "work": "w", "threads": 4, "index": "i",
+        "queries": "log.tsv"});
+    let rows = answer(&workspace, &request)["rows"].take();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 3 * 5);
+    assert!(rows.iter().all(|row| row["queries"] == 2 && row["found"].as_u64() > Some(0)), "{rows:?}");
+    assert!(rows.iter().any(|row| row["label"] == "bp256-delta"));
     assert_eq!(workspace.names_in("w").len(), 0, "the lists are removed");
+}
+
+#[test]
+fn sweeps_of_intersections_vary_a_parameter() {
+    let workspace = Workspace::new();
+    for sweep in ["threads", "ratio", "intersection", "lists", "codec", "memory"] {
+        let request = json!({"experiment": "intersect", "quick": true, "work": "w", "threads": 4,
+            "sweep": sweep});
+        let answer = answer(&workspace, &request);
+        let rows = answer["rows"].as_array().unwrap();
+        assert!(rows.len() >= 3 * 5 && rows.iter().all(|row| row["sweep"] == sweep), "{answer}");
+        let number = |x: f64, algorithm: &str, name: &str| {
+            let found = rows.iter().find(|row| row["x"] == x && row["algorithm"] == algorithm);
+            found.unwrap()[name].as_u64().unwrap()
+        };
+        match sweep {
+            "threads" => {
+                let pages = |algorithm| number(1.0, algorithm, "pages_read");
+                let skipped = |algorithm| number(1.0, algorithm, "pages_skipped");
+                assert!(pages("sl") < pages("bl") && skipped("bl") == 0 && skipped("sl") > 0);
+                assert!(pages("zz") == pages("sl") && pages("bf") < pages("sl"));
+            }
+            "memory" => assert_eq!(number(100.0, "direct", "pages_read"), 0),
+            _ => {}
+        }
+    }
 }
 
 #[test]
@@ -335,6 +371,10 @@ fn wrong_requests_and_missing_indexes_give_one_line() {
         (1, "policies", r#""ratio": 2"#, "cannot read none"),
         (2, "intersect", r#""sweep": "frob""#, "`sweep`: unknown variant `frob`"),
         (2, "intersect", r#""index": "i""#, "`index` and `queries`"),
+        (2, "intersect", r#""short": 0"#, "`short` is 0"),
+        (2, "intersect", r#""quick": true, "long": 99"#, "`long` is 99"),
+        (2, "intersect", r#""threads": 0"#, "`threads` is 0"),
+        (2, "intersect", r#""limit": 0"#, "`limit` is 0"),
         (2, "query-file", r#""docs": 0, "count": 1"#, "--docs 0: an index has 1 to"),
         (2, "indexing", r#""dir": "w", "docs": 1, "codec": "x""#, "`codec`: no codec is called x"),
     ] {
