@@ -41,6 +41,7 @@ impl From<tierdex::Error> for Error {
     fn from(error: tierdex::Error) -> Error {
         match error {
             tierdex::Error::Interrupted => Error::Interrupted,
+            tierdex::Error::Usage(message) => Error::Usage(message),
             error => Error::Failed(error.to_string()),
         }
     }

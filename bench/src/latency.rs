@@ -101,12 +101,6 @@ impl LatencyCase {
 /// If the queries or the index cannot be read, if the memory budget is too small, or if output fails.
 pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn Write) -> Result<()> {
     let queries = query_lines::read_queries(&flags.queries, index)?;
-    let new_engine = || {
-        Engine::new(index, options).map_err(|error| match error {
-            tierdex::Error::Usage(message) => Error::Usage(message),
-            error => error.into(),
-        })
-    };
     let request = |query: &Query| {
         let request = SearchRequest::new(query.clone()).k(flags.k).count(flags.count);
         request.ids(!flags.without_ids)
@@ -114,12 +108,12 @@ pub fn run(index: &Index, options: &EngineOptions, flags: &Flags, out: &mut dyn 
     let mut rows = Vec::new();
     if flags.cold {
         for rate in &flags.rates {
-            let engine = new_engine()?;
+            let engine = Engine::new(index, options)?;
             rows.push(submit_at_rate(&engine, &[], &queries, request, *rate)?.row(&format!("{rate}/s")));
         }
         return write_rows(&rows, out);
     }
-    let engine = new_engine()?;
+    let engine = Engine::new(index, options)?;
     let mut warm = queries.iter();
     engine.run_ordered(|| Ok(warm.next().map(request)), |_, answer| answer.map(drop))?;
     let (mut alone, mut beside) = (LatencyCase::default(), LatencyCase::default());

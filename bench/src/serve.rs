@@ -84,12 +84,12 @@ impl LineServer for Server<'_> {
     }
 
     fn answer_batch(&self, batch: &Batch) -> std::result::Result<Vec<LineResult>, String> {
-        match &self.backend {
-            ServedBackend::Memory(_) => batch.answer(|line| self.answer(line)),
+        match (&self.backend, batch.lines.first().and_then(|line| LineCommand::parse(line))) {
             // The engine has its own threads.
-            ServedBackend::Engine(engine) => {
-                self.run_through_engine(engine, &batch.lines).map_err(|error| error.to_string())
+            (ServedBackend::Engine(engine), Some((command, _))) => {
+                self.run_through_engine(engine, command, &batch.lines).map_err(|error| error.to_string())
             }
+            _ => batch.answer(|line| self.answer(line)),
         }
     }
 }
@@ -109,13 +109,13 @@ impl Server<'_> {
         Ok(answer_of(command, found))
     }
 
-    /// Runs the lines as a batch of an engine. A line is timed from the start of its evaluation.
-    fn run_through_engine(&self, engine: &Engine, lines: &[String]) -> tierdex::Result<Vec<LineResult>> {
-        let Some((command, _)) = lines.first().and_then(|line| LineCommand::parse(line)) else {
-            return Ok((0..lines.len())
-                .map(|line| LineResult { line, nanoseconds: 0, value: None })
-                .collect());
-        };
+    /// Runs lines of one command as a batch of an engine. A line is timed from the start of its evaluation.
+    fn run_through_engine(
+        &self,
+        engine: &Engine,
+        command: LineCommand,
+        lines: &[String],
+    ) -> tierdex::Result<Vec<LineResult>> {
         let options = self.options(command);
         let mut rest = lines.iter();
         let next = || {

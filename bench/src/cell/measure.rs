@@ -12,15 +12,16 @@
 
 use crate::cell::measurement::{CacheCounters, CellMeasurement};
 use crate::cell::{Cell, Reads, processors::Processors};
-use crate::{Error, Result, held_index::load_index, request::ExperimentRequest, slow_tier::SlowTier};
+use crate::held_index::{load_index, open_index};
+use crate::{Error, Result, request::ExperimentRequest, slow_tier::SlowTier};
 use rustix::fs::OFlags;
 use serde_json::{Value, to_value};
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
+use std::sync::{Mutex, PoisonError, atomic::AtomicUsize, atomic::Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, fs::File, hint::black_box, io::Read, io::Write, path::Path, path::PathBuf, thread::Builder};
 use tierdex::{Engine, EngineOptions, Hits, Index, Query, SearchHit, SearchOptions, SearchRequest};
-use tierdex::{StopSignal, explain::SearchResult, internal::cache::CacheStats, io::PosixDisk};
+use tierdex::{StopSignal, explain::SearchResult, internal::cache::CacheStats};
 use tierdex_thesis::{ListCacheStats, ListExecutor};
 
 impl ExperimentRequest for Cell {
@@ -38,7 +39,7 @@ fn measure_cell(cell: &Cell) -> Result<CellMeasurement> {
         place.throttle.iter().try_for_each(|procs| join_cgroup(procs))?;
     }
     place.processor.map_or(Ok(()), |number| Processors::allowed()?.pin(number))?;
-    let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
+    let index = open_index(&cell.index)?;
     let run = CellRun { cell, queries: cell.queries.parse(&index)?, options: cell.search()?, index };
     match &cell.reads {
         Reads::Searcher { region, slow_tier: None } => {
@@ -190,15 +191,6 @@ impl CellRun<'_> {
         if self.options.count { total } else { 0 }
     }
 
-    /// Answers all queries once more, while `perf stat` counts events.
-    fn counted_repetition(&self, repetition: &dyn Fn() -> Result<Repetition>) -> Result<Repetition> {
-        let perf = self.cell.process.perf.as_ref();
-        perf.map_or(Ok(()), |pipes| control_perf(pipes, "enable\n"))?;
-        let measured = repetition()?;
-        perf.map_or(Ok(()), |pipes| control_perf(pipes, "disable\n"))?;
-        Ok(measured)
-    }
-
     /// Answers all queries twice, and measures the second time, which is repeated until it has taken long
     /// enough. `repetition` answers all queries once; `counters` are read before and after the first
     /// measured repetition.
@@ -210,7 +202,10 @@ impl CellRun<'_> {
         let first = first_repetition(repetition)?;
         self.cell.process.throttle.iter().try_for_each(|procs| join_cgroup(procs))?;
         let (before, fetched_before) = (counters(), bytes_fetched());
-        let mut second = self.counted_repetition(repetition)?;
+        let perf = self.cell.process.perf.as_ref();
+        perf.map_or(Ok(()), |pipes| control_perf(pipes, "enable\n"))?;
+        let mut second = repetition()?;
+        perf.map_or(Ok(()), |pipes| control_perf(pipes, "disable\n"))?;
         let (after, fetched_after) = (counters(), bytes_fetched());
         let in_memory = matches!(self.cell.reads, Reads::Searcher { .. });
         let least = self.cell.seconds.unwrap_or(if in_memory { MEMORY_SECONDS_MIN } else { 0.0 });

@@ -2,10 +2,10 @@
 //! segment, by length class. Of a large index every n-th such term is taken.
 
 use crate::codecs::list_group::{ListGroup, ValueKind};
-use crate::{Error, Result, postings::read_postings};
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use crate::{Error, Result, held_index::open_index, postings::read_postings};
+use std::{collections::BTreeMap, path::Path};
 use tierdex::internal::segment::read::{FieldReader, TermInfo};
-use tierdex::{Index, StopSignal, io::PosixDisk};
+use tierdex::{Index, StopSignal};
 
 /// Terms with fewer documents in a segment are not read.
 const DOCUMENTS_MIN: u32 = 256;
@@ -25,7 +25,7 @@ struct LengthClass {
 impl IndexLists {
     /// Reads lists with about `ints_max` documents in all, or fewer.
     pub(super) fn read(dir: &Path, ints_max: u64, stop: &StopSignal) -> Result<IndexLists> {
-        let index = Index::open_on(Arc::new(PosixDisk::open(dir)?))?;
+        let index = open_index(dir)?;
         let (mut terms, mut ints) = (0, 0);
         each_long_term(&index, &mut |_, term| {
             stop.check()?;

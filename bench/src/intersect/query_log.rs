@@ -3,9 +3,9 @@
 
 use crate::intersect::lists::intersect_in_memory;
 use crate::intersect::measure::{COMPARED_CODECS, IntersectRun, SweepQuery};
-use crate::{Error, Result, intersect::request::Sweep, postings::read_postings};
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
-use tierdex::{Index, analysis::Analyzer, internal::segment::read::FILES, io::PosixDisk};
+use crate::{Error, Result, held_index::open_index, intersect::request::Sweep, postings::read_postings};
+use std::{collections::BTreeMap, fs, path::Path};
+use tierdex::{Index, analysis::Analyzer, internal::segment::read::FILES};
 
 /// The field whose lists are used: the first of the index.
 const QUERY_FIELD: usize = 0;
@@ -19,7 +19,7 @@ struct QueryLog {
 
 /// Runs the queries of a file over the lists of an index, with each codec.
 pub(super) fn run_query_log(run: &mut IntersectRun<'_>, index: &Path, queries: &Path) -> Result<()> {
-    let index = Index::open_on(Arc::new(PosixDisk::open(index)?))?;
+    let index = open_index(index)?;
     let log = QueryLog::read(run, &index, queries)?;
     let all: Vec<&[u32]> = log.lists.iter().map(Vec::as_slice).collect();
     let intersect =

@@ -13,13 +13,13 @@
 mod belady;
 mod workload;
 
-use crate::{Error, Random, Result, query_lines, request::ExperimentRequest};
+use crate::{Error, Random, Result, held_index::open_index, query_lines, request::ExperimentRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{collections::HashSet, path::PathBuf, time::Instant};
 use tierdex::internal::{cache::PolicyKind, engine::MetaTier};
-use tierdex::io::{PAGE, PosixDisk, RegionKind, Size};
+use tierdex::io::{PAGE, RegionKind, Size};
 use tierdex::{Engine, EngineOptions, Index, Query, SearchHit, SearchRequest, StopSignal};
 pub use workload::Workload;
 
@@ -69,7 +69,7 @@ impl ExperimentRequest for PoliciesRequest {
         if !(0.01..=100.0).contains(&self.ratio) {
             return Err(Error::Usage(format!("`ratio` is {}, and must be from 0.01 to 100", self.ratio)));
         }
-        let index = Index::open_on(Arc::new(PosixDisk::open(&self.index)?))?;
+        let index = open_index(&self.index)?;
         let mut set = query_lines::read_queries(&self.queries, &index)?;
         set.truncate(self.count.max(1));
         let run = PolicyRun { index: &index, stop, set: &set };

@@ -7,11 +7,11 @@
 //! it is refilled and shuffled again; the answer gives the number of terms.
 
 use crate::cell::{QueryShape, TermClass};
-use crate::{Error, Random, Result, request::experiment::ExperimentRequest};
+use crate::{Error, Random, Result, held_index::open_index, request::experiment::ExperimentRequest};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, collections::HashSet, collections::VecDeque, path::PathBuf, sync::Arc};
-use tierdex::{Index, StopSignal, io::PosixDisk};
+use std::{collections::BTreeMap, collections::HashSet, collections::VecDeque, path::PathBuf};
+use tierdex::{Index, StopSignal};
 
 /// Queries of a workload over an index.
 #[derive(Debug, Deserialize)]
@@ -49,14 +49,6 @@ pub(super) struct DrawnQueries {
 const QUERIES_MAX: usize = 1 << 20;
 
 impl DrawRequest {
-    /// Opens the index.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub(super) fn open_index(&self) -> Result<Index> {
-        Ok(Index::open_on(Arc::new(PosixDisk::open(&self.index)?))?)
-    }
-
     /// Draws the queries. Returns the number of their field too, which is the one with the most postings.
     ///
     /// # Errors
@@ -101,7 +93,7 @@ impl ExperimentRequest for DrawRequest {
     /// class, `lists` and `list-bytes` are of the distinct lists, `bytes-asked` counts repetitions too, and
     /// `repeated` is the number of queries all of whose terms were queried before.
     fn answer(&self, _: &StopSignal) -> Result<Value> {
-        let (field, drawn) = self.draw(&self.open_index()?)?;
+        let (field, drawn) = self.draw(&open_index(&self.index)?)?;
         Ok(json!({
             "queries": { "terms": drawn.terms, "shape": self.shape, "field": field },
             "class-terms": drawn.class_terms,

@@ -2,7 +2,7 @@
 //! (thesis, figure 8.8).
 
 use crate::request::{draw::DrawRequest, experiment::ExperimentRequest};
-use crate::{Result, held_index::load_index};
+use crate::{Result, held_index::load_index, held_index::open_index};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ impl ExperimentRequest for ExploredRequest {
     /// without, and the share of those without. Without repetitions, a list has the explored postings of the
     /// query that explores most of it.
     fn answer(&self, stop: &StopSignal) -> Result<Value> {
-        let index = self.0.open_index()?;
+        let index = open_index(&self.0.index)?;
         let searcher = load_index(&index, &RegionKind::Dram)?;
         let (field, queries) = self.0.draw(&index)?;
         let options = SearchOptions { k: HITS, exhaustive: true, count: true, ..SearchOptions::default() };

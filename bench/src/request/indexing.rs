@@ -8,8 +8,8 @@
 //!
 //! The documents are generated between the timed parts, so that no time is spent on reading them.
 
-use crate::request::{experiment::ExperimentRequest, members::collection_of, timed_disk::TimedDisk};
-use crate::{Error, Random, Result, generate::Flags};
+use crate::request::{experiment::ExperimentRequest, timed_disk::TimedDisk};
+use crate::{Error, Random, Result, generate::Collection, generate::Flags};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{fmt::Write, path::PathBuf, sync::Arc, time::Duration, time::Instant};
@@ -40,14 +40,8 @@ pub(crate) struct IndexingRequest {
     pub(crate) codec: String,
 }
 
-/// Time of the phases.
-#[derive(Default)]
-struct PhaseTimes {
-    ingest: Duration,
-    sort: Duration,
-    transform: Duration,
-    flush: Duration,
-}
+/// The phases, in the order of their times.
+const PHASES: [&str; 4] = ["ingest", "sort", "transform", "flush"];
 
 impl IndexingRequest {
     /// The schema of a generated collection of these sizes.
@@ -56,15 +50,15 @@ impl IndexingRequest {
         let codec =
             codec.ok_or_else(|| Error::Usage(format!("`codec`: no codec is called {}", self.codec)))?;
         let sizes = Flags::with_sizes(self.docs, self.postings, self.vocabulary, 1);
-        Ok(collection_of(&Flags { codec, ..sizes })?.schema())
+        Ok(Collection::new(&Flags { codec, ..sizes })?.schema())
     }
 
-    /// Indexes the documents.
-    fn index(&self, disk: &Arc<TimedDisk>, schema: Schema, stop: &StopSignal) -> Result<PhaseTimes> {
+    /// Indexes the documents. Returns the time of each phase.
+    fn index(&self, disk: &Arc<TimedDisk>, schema: Schema, stop: &StopSignal) -> Result<[Duration; 4]> {
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let mut writer = IndexWriter::open(disk.clone(), schema, OpenMode::New, options)?;
         let mut batch = BatchBuilder::new(writer.schema().clone(), writer.document_bytes_max());
-        let mut times = PhaseTimes::default();
+        let [mut ingest, mut sort, mut transform] = [Duration::ZERO; 3];
         let mut words = ZipfWords { vocabulary: self.vocabulary as f64, random: Random::new(1) };
         let mut number = 0;
         while number < self.docs {
@@ -76,22 +70,21 @@ impl IndexingRequest {
                 batch.add(&number.to_string(), "", text)?;
                 number += 1;
             }
-            times.ingest += began.elapsed();
+            ingest += began.elapsed();
             if batch.is_full() || number == self.docs {
                 let began = Instant::now();
                 let sealed = batch.seal()?;
-                times.sort += began.elapsed();
+                sort += began.elapsed();
                 let began = Instant::now();
                 writer.push(sealed)?;
-                times.transform += began.elapsed();
+                transform += began.elapsed();
             }
         }
         let began = Instant::now();
         writer.commit(Merge::Keep)?;
-        times.transform += began.elapsed();
-        times.flush = disk.elapsed();
-        times.transform = times.transform.saturating_sub(times.flush);
-        Ok(times)
+        transform += began.elapsed();
+        let flush = disk.elapsed();
+        Ok([ingest, sort, transform.saturating_sub(flush), flush])
     }
 }
 
@@ -103,16 +96,16 @@ impl ExperimentRequest for IndexingRequest {
         let parent = self.dir.display();
         let dir = dir.map_err(Error::failed(format!("cannot make a directory in {parent}")))?;
         let disk = Arc::new(TimedDisk::new(PosixDisk::create(dir.path())?));
-        let PhaseTimes { ingest, sort, transform, flush } = self.index(&disk, schema, stop)?;
+        let times = self.index(&disk, schema, stop)?;
         let manifest = Manifest::read_newest(disk.as_ref())?;
         let segments = manifest.iter().flat_map(|one| &one.segments);
         let postings: u64 = segments.map(|one| one.fields[0].postings).sum();
-        let all = (ingest + sort + transform + flush).as_secs_f64();
+        let all = times.iter().sum::<Duration>().as_secs_f64();
         let row = |(phase, time): (&str, Duration)| {
             let seconds = time.as_secs_f64();
             json!({ "phase": phase, "seconds": seconds, "share": seconds / all, "indexed_postings": postings })
         };
-        let rows = [("ingest", ingest), ("sort", sort), ("transform", transform), ("flush", flush)].map(row);
+        let rows: Vec<Value> = PHASES.into_iter().zip(times).map(row).collect();
         Ok(json!({ "rows": rows }))
     }
 

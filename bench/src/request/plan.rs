@@ -1,12 +1,12 @@
 //! Plans the memory of a cell, before its process is started: the memory limit of the process, and the huge
 //! pages that it needs.
 
-use crate::{Error, Result, cell::Cell, cell::Reads, request::experiment::ExperimentRequest};
+use crate::{Error, Result, cell::Cell, cell::Reads};
+use crate::{held_index::open_index, request::experiment::ExperimentRequest};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, json};
-use std::sync::Arc;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, ResidentSizes};
-use tierdex::io::{PosixDisk, RegionKind, Size};
+use tierdex::io::{RegionKind, Size};
 use tierdex::{Engine, Index, MemoryReport, StopSignal};
 use tierdex_thesis::{Mode, memory_report};
 
@@ -25,41 +25,25 @@ pub(super) struct PlanRequest {
     slack: u64,
 }
 
-/// The memory of a cell.
-struct MemoryPlan {
-    /// Memory limit of the process; `None` if its index is held in memory.
-    limit: Option<u64>,
-    /// The budget, if it is not that of the cell.
-    dram: Option<u64>,
-    huge_pages: u64,
-}
-
 impl ExperimentRequest for PlanRequest {
     /// `cell` is the cell with its `limit`; `huge_pages` is the number of huge pages that it needs.
     fn answer(&self, _: &StopSignal) -> Result<Value> {
-        let (cell, json) = &self.cell;
+        let (cell, mut json) = (&self.cell.0, self.cell.1.clone());
         cell.check()?;
-        let index = Index::open_on(Arc::new(PosixDisk::open(&cell.index)?))?;
-        let plan = plan_memory(&index, self.slack, cell)?;
-        let mut json = json.clone();
-        let size = |bytes| Value::from(Size::Bytes(bytes).to_string());
-        if let Some(limit) = plan.limit {
-            json["limit"] = size(limit);
-        }
-        if let Some(dram) = plan.dram {
-            json["reads"]["dram"] = size(dram);
-        }
-        Ok(json!({ "cell": json, "huge_pages": plan.huge_pages }))
+        let index = open_index(&cell.index)?;
+        let huge_pages = add_plan(&index, self.slack, cell, &mut json)?;
+        Ok(json!({ "cell": json, "huge_pages": huge_pages }))
     }
 }
 
-/// The memory limit of a cell is its budget, `slack` percent more, and the regions that a control group
-/// counts. The modes without a cache get their metadata and their memory for postings on top, and the budget
-/// grows by the metadata. A cell whose index is held in memory has no limit.
+/// Adds the memory limit of a cell to its JSON, and returns the number of its huge pages. The limit is the
+/// budget, `slack` percent more, and the regions that a control group counts. The modes without a cache get
+/// their metadata and their memory for postings on top, and the budget grows by the metadata. A cell whose
+/// index is held in memory has no limit.
 ///
 /// # Errors
 /// [`Error::Usage`] if the cell has no budget.
-fn plan_memory(index: &Index, slack: u64, cell: &Cell) -> Result<MemoryPlan> {
+fn add_plan(index: &Index, slack: u64, cell: &Cell, json: &mut Value) -> Result<u64> {
     let without = || Error::Usage("`reads` has no `dram`, which the memory limit depends on".to_string());
     let (report, budget) = match &cell.reads {
         Reads::Engine(reads) => {
@@ -74,13 +58,12 @@ fn plan_memory(index: &Index, slack: u64, cell: &Cell) -> Result<MemoryPlan> {
             let location = MetadataLocation::of(MetaTier::Index(region.clone()), None);
             let is_huge = *region == RegionKind::Hugetlb;
             let bytes = if is_huge { ResidentSizes::of(index).in_region(&location) } else { 0 };
-            return Ok(MemoryPlan { limit: None, dram: None, huge_pages: bytes.div_ceil(HUGE_PAGE_BYTES) });
+            return Ok(bytes.div_ceil(HUGE_PAGE_BYTES));
         }
     };
     let (beside, huge_pages) = charged_and_huge_pages(&report);
     let slack = u64::try_from(u128::from(budget) * u128::from(slack) / 100).unwrap_or(u64::MAX);
     let mut limit = budget.saturating_add(slack).saturating_add(beside);
-    let mut dram = None;
     // The modes without a cache get the memory of the metadata on top, so that as much is left for the page
     // cache wherever the metadata is.
     if let Reads::Lists(reads) = &cell.reads
@@ -90,9 +73,11 @@ fn plan_memory(index: &Index, slack: u64, cell: &Cell) -> Result<MemoryPlan> {
         let metadata = ResidentSizes::of(index).in_dram(&location);
         limit = limit.saturating_add(metadata).saturating_add(reads.size.of(index.postings_bytes()));
         // A seventh more, because an executor uses two sixteenths of its budget for queries.
-        dram = Some(budget.saturating_add(metadata + metadata.div_ceil(7)));
+        let dram = budget.saturating_add(metadata + metadata.div_ceil(7));
+        json["reads"]["dram"] = Size::Bytes(dram).to_string().into();
     }
-    Ok(MemoryPlan { limit: Some(limit), dram, huge_pages })
+    json["limit"] = Size::Bytes(limit).to_string().into();
+    Ok(huge_pages)
 }
 
 /// Bytes of regions that a control group counts, and number of huge pages. Huge pages and persistent memory

@@ -1,7 +1,7 @@
 //! Queries of a generated collection, as lines of words.
 
-use crate::request::{draw::check_count, experiment::ExperimentRequest, members::collection_of};
-use crate::{Random, Result, generate::Flags};
+use crate::request::{draw::check_count, experiment::ExperimentRequest};
+use crate::{Random, Result, generate::Collection, generate::Flags};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tierdex::StopSignal;
@@ -28,7 +28,7 @@ impl QueryFileRequest {
     /// If there is no such collection, or the number of queries is out of its range.
     pub(crate) fn lines(&self) -> Result<Vec<String>> {
         check_count(self.count)?;
-        let collection = collection_of(&Flags::with_sizes(self.docs, self.postings, self.vocabulary, 1))?;
+        let collection = Collection::new(&Flags::with_sizes(self.docs, self.postings, self.vocabulary, 1))?;
         let mut random = Random::new(1);
         let most = f64::from(collection.vocabulary() / 16).max(2.0);
         let line = |_| {

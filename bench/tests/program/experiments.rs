@@ -16,6 +16,8 @@ fn a_generated_index_is_valid_and_depends_on_the_seed_only() {
     for file in ["terms", "skips", "postings", "norms", "ids"] {
         assert!(summary.contains(&format!("\n  {file} ")), "{summary}");
     }
+    let single = workspace.ok("generate --docs 1 --postings 1 --vocabulary 1 --out single");
+    assert!(single.contains("1 document, 1 term, 1 posting, "), "{single}");
     let checked = check_index(&workspace.path("one"));
     assert_eq!((checked.generation, checked.files), (1, 6));
     assert_eq!(serve_lines(&workspace, "serve one", b"COUNT\tt0000001\n"), ["READY", "1500"]);

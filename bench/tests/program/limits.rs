@@ -31,10 +31,3 @@ fn usage_errors_are_one_line() {
     workspace.fails_in_one_line(2, "frob", "see `tierdex-bench --help`");
     workspace.fails_in_one_line(2, "cell", "the cell is no valid JSON");
 }
-
-#[test]
-fn counts_of_one_are_singular() {
-    let workspace = Workspace::new();
-    let said = workspace.ok("generate --docs 1 --postings 1 --vocabulary 1 --out g");
-    assert!(said.contains("1 document, 1 term, 1 posting, "), "{said}");
-}

@@ -350,7 +350,7 @@ fn wrong_requests_and_missing_indexes_give_one_line() {
     let unknown = r#""cell": {"index": "i", "queries": {"texts": ["a"]}, "x": 1}"#;
     for (code, experiment, members, words) in [
         (2, "frob", r#""x": 1"#, "there is no `experiment` \"frob\"; there are queries, plan, "),
-        (2, "machine", r#""x": 1"#, "the experiment `machine`: unknown field `x`"),
+        (2, "machine", r#""a\nb": 1"#, "the experiment `machine`: unknown field `a b`"),
         (2, "queries", r#""hits": 1"#, "the experiment `queries`: unknown field `hits`"),
         (2, "queries", r#""threads": 0"#, "`threads` must be 1 or more"),
         (2, "draw", r#""count": 3"#, "missing field `repeats`"),
