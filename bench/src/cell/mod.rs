@@ -57,12 +57,10 @@ pub struct Cell {
     /// Whether every matching document is scored.
     #[serde(default)]
     pub exhaustive: bool,
-    /// BM25 k1: saturation of the term frequency.
-    #[serde(default = "default_k1")]
-    pub k1: f64,
-    /// BM25 b: weight of the document length, 0 to 1.
-    #[serde(default = "default_b")]
-    pub b: f64,
+    /// BM25 k1: saturation of the term frequency [default: that of a search].
+    pub k1: Option<f64>,
+    /// BM25 b: weight of the document length, 0 to 1 [default: that of a search].
+    pub b: Option<f64>,
     /// Query threads; of a searcher each is pinned to a processor.
     #[serde(default = "number::<1>")]
     pub threads: usize,
@@ -113,7 +111,7 @@ impl Cell {
             k: self.k,
             exhaustive: self.exhaustive,
             count: self.count,
-            scorer: Bm25::new(self.k1, self.b)?.into(),
+            scorer: Bm25::new(self.k1.unwrap_or(DEFAULT_K1), self.b.unwrap_or(DEFAULT_B))?.into(),
             ..SearchOptions::default()
         })
     }
@@ -121,14 +119,6 @@ impl Cell {
 
 fn number<const NUMBER: usize>() -> usize {
     NUMBER
-}
-
-fn default_k1() -> f64 {
-    DEFAULT_K1
-}
-
-fn default_b() -> f64 {
-    DEFAULT_B
 }
 
 #[cfg(test)]
@@ -156,7 +146,7 @@ mod tests {
             (reads.dram, reads.size, reads.lookahead),
             (Some(50 << 20), Size::BasisPoints(500), lookahead)
         );
-        assert_eq!((list.limit, list.k, list.threads, list.k1, list.b), (Some(7), 10, 1, DEFAULT_K1, 0.0));
+        assert_eq!((list.limit, list.k, list.threads, list.k1, list.b), (Some(7), 10, 1, None, Some(0.0)));
         let engine = parse(
             r#""queries": {"file": "q"}, "threads": 2,
             "reads": {"by": "engine", "size": "0.5%", "io": "pread", "policy": "sieve", "dram": null}"#,
