@@ -1,7 +1,7 @@
 //! Hit rates of eviction policies beside the best possible ones.
 //!
-//! *Input*: an index, a set of queries, a workload and a cache size. *Output*: for each policy the hit rate of
-//! the cache of pages, that of Belady's rule for the same requests, queries per second and bytes read.
+//! *Input*: an index, a set of queries, a workload and a cache size. *Output*: for each policy the hit rate
+//! of the cache of pages, that of Belady's rule for the same requests, queries per second and bytes read.
 //!
 //! 1. The set is run once in a cache that holds everything: its distinct pages are the working set.
 //! 2. A cache has the working set divided by a ratio: with ratio 2 the working set is twice the cache.
