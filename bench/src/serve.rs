@@ -55,7 +55,7 @@ pub fn run(
     let bm25 = Bm25::new(flags.k1, flags.b)?;
     let backend = match engine {
         Some(options) => ServedBackend::Engine(Engine::new(index, options)?),
-        None => ServedBackend::Memory(load_index(index, &RegionKind::Dram)?),
+        None => ServedBackend::Memory(Box::new(load_index(index, &RegionKind::Dram)?)),
     };
     let server = Server { index, backend, exhaustive: flags.exhaustive, bm25 };
     serve(&server, input, output).map_err(|error| match error {
@@ -74,7 +74,7 @@ struct Server<'a> {
 
 /// What evaluates the queries: a searcher over an index in memory, or an engine that reads postings.
 enum ServedBackend {
-    Memory(Searcher),
+    Memory(Box<Searcher>),
     Engine(Engine),
 }
 

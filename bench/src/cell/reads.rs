@@ -204,7 +204,6 @@ impl ListReads {
             meta_tier: self.meta_tier.clone(),
             dram: self.dram,
             hits_max: k,
-            ..ListOptions::default()
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct CodecsRequest {
     pub(super) codec: Option<String>,
     /// Name of the only kernel that is measured; without it that of `TIERDEX_KERNEL`, or all that the CPU
     /// supports.
-    kernel: Option<String>,
+    pub(super) kernel: Option<String>,
     /// Only lists in which `VByte` encodes this percentage of differences in one byte and the others in two,
     /// in random order.
     pub(super) one_byte: Option<u32>,

@@ -168,15 +168,17 @@ fn events_are_counted_during_the_measured_repetition() {
     // As `perf stat` does, keeps both pipes open.
     let [mut control, mut ack] = pipes.map(|pipe| File::options().read(true).write(true).open(pipe).unwrap());
     let commands = thread::spawn(move || {
-        ["enable\n", "disable\n"].map(|expected| {
+        let commands = ["enable\n", "disable\n"].map(|expected| {
             let mut command = vec![0; expected.len()];
             control.read_exact(&mut command).unwrap();
             ack.write_all(b"ack\n\0").unwrap();
             String::from_utf8(command).unwrap()
-        })
+        });
+        // Open until the program has ended: it may open the pipe only now.
+        (commands, ack)
     });
     assert_eq!(answer(&workspace, &cell)["queries"], 1);
-    assert_eq!(commands.join().unwrap(), ["enable\n", "disable\n"]);
+    assert_eq!(commands.join().unwrap().0, ["enable\n", "disable\n"]);
 }
 
 #[test]
