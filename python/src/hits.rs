@@ -23,7 +23,7 @@ pub struct Hits {
     ids: Vec<String>,
     documents: Vec<u32>,
     scores: Vec<f32>,
-    /// The scores as integers.
+    /// The scores as integers; empty unless statistics were given.
     units: Vec<u32>,
     /// Number of the directory of each hit; empty if only one was opened.
     parts: Vec<u32>,
@@ -78,7 +78,7 @@ impl Hits {
             ids,
             documents: hits.hits.iter().map(|hit| hit.document).collect(),
             scores: hits.hits.iter().map(|hit| hit.score).collect(),
-            units: hits.hits.iter().map(|hit| hit.units).collect(),
+            units: hits.units,
             parts,
             totals,
             warnings,
@@ -90,10 +90,10 @@ impl Hits {
     /// What the merge of shards needs.
     pub fn of_shard(&self) -> ShardHits {
         let SearchTotals { total, exact, timed_out, scale, statistics, .. } = self.totals;
-        let hits = self.documents.iter().zip(&self.scores).zip(&self.units);
-        let hits = hits.map(|((&document, &score), &units)| SearchHit { document, score, units }).collect();
+        let hits = self.documents.iter().zip(&self.scores);
+        let hits = hits.map(|(&document, &score)| SearchHit { document, score }).collect();
         let total = if exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
-        ShardHits { statistics, scale, hits, total, timed_out }
+        ShardHits { statistics, scale, hits, units: self.units.clone(), total, timed_out }
     }
 
     /// The commit that was searched, and the query.
@@ -245,7 +245,7 @@ impl Hits {
         let ((ids, documents, scores, units, parts), totals, warnings, texts) = state;
         let is_sound = documents.len() == ids.len()
             && scores.len() == ids.len()
-            && units.len() == ids.len()
+            && (units.is_empty() || units.len() == ids.len())
             && (parts.is_empty() || parts.len() == ids.len())
             && texts.iter().filter_map(|(_, shown)| shown.as_ref()).all(has_valid_marks);
         if !is_sound {

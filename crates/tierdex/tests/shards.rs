@@ -8,7 +8,7 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::queries::random_query_text;
-use support::requests::engine_options;
+use support::requests::{documents_and_score_bits, engine_options};
 use support::{add_documents, build_in_memory, index_in_memory, open_writer, random::Random};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{
@@ -27,8 +27,8 @@ struct Shards {
     firsts: Vec<u32>,
 }
 
-/// A hit as it is compared: document of the whole index, score, and bits of the score that is shown.
-type ComparedHit = (u32, u32, u32);
+/// A hit as it is compared: document of the whole index, and bits of the score.
+type ComparedHit = (u32, u32);
 
 impl Shards {
     /// `cuts` has the first document of each shard but the first.
@@ -56,28 +56,9 @@ impl Shards {
         Query::parse_lenient(text, self.whole.snapshot().schema()).0
     }
 
-    /// The complete statistics of a request, which go from shard to shard as bytes; and how often the shards
-    /// were asked.
+    /// The complete statistics of a request, and how often the shards were asked.
     fn statistics(&self, request: &SearchRequest) -> (Arc<Statistics>, usize) {
-        let mut request = request.clone();
-        for asked in 1.. {
-            let part = |engine: &Engine| {
-                let part = engine.statistics(request.clone()).unwrap();
-                let decoded = Statistics::decode(&part.encode()).unwrap();
-                assert_eq!(decoded, part);
-                decoded
-            };
-            let mut parts: Vec<_> = self.engines.iter().map(part).collect();
-            let merged = Statistics::merge(&parts).unwrap();
-            parts.reverse();
-            assert_eq!(Statistics::merge(&parts).unwrap(), merged);
-            let merged = Statistics::decode(&merged.encode()).unwrap();
-            if merged.is_complete() {
-                return (Arc::new(merged), asked);
-            }
-            request = request.statistics(Arc::new(merged));
-        }
-        unreachable!()
+        agreed_statistics(&self.engines, request)
     }
 
     /// The answers of all shards by these statistics.
@@ -88,10 +69,7 @@ impl Shards {
 
     fn compared(&self, merged: &MergedHits) -> Vec<ComparedHit> {
         let hits = merged.hits.iter();
-        hits.map(|found| {
-            (self.firsts[found.shard] + found.hit.document, found.hit.units, found.hit.score.to_bits())
-        })
-        .collect()
+        hits.map(|found| (self.firsts[found.shard] + found.hit.document, found.hit.score.to_bits())).collect()
     }
 
     /// Compares hits, scale, total and explanation of shards and joined indexes with those of the whole.
@@ -107,8 +85,7 @@ impl Shards {
                 return 1;
             }
         };
-        let hits: Vec<ComparedHit> =
-            expected.hits.iter().map(|hit| (hit.document, hit.units, hit.score.to_bits())).collect();
+        let hits = documents_and_score_bits(&expected.hits);
         let (statistics, asked) = self.statistics(&request);
         let parts = self.search(&request, &statistics);
         let merged = merge_hits(&parts, k, false).unwrap();
@@ -116,13 +93,20 @@ impl Shards {
         assert_eq!(merged.total, expected.total, "{what}");
         assert_eq!(merged.missing, [0; 0]);
         parts.iter().flatten().for_each(|part| assert_eq!(part.scale, expected.scale, "{what}"));
+        // The scores as integers of a collection of one shard.
+        let (of_whole, _) = agreed_statistics(std::slice::from_ref(&self.whole), &request);
+        let of_whole = self.whole.search(request.clone().statistics(of_whole)).unwrap();
+        let mut units: Vec<u32> = parts.iter().flatten().flat_map(|part| part.units.clone()).collect();
+        units.sort_unstable_by(|a, b| b.cmp(a));
+        units.truncate(k);
+        assert_eq!(units, of_whole.units, "{what}");
+        assert_eq!(documents_and_score_bits(&of_whole.hits), hits, "{what}");
         // Without counting fewer documents are evaluated.
         let uncounted = self.search(&request.clone().count(false), &statistics);
         assert_eq!(self.compared(&merge_hits(&uncounted, k, false).unwrap()), hits, "{what}");
 
         let joined = self.joined.search(request.clone()).unwrap();
-        let found: Vec<ComparedHit> =
-            joined.hits.iter().map(|hit| (hit.document, hit.units, hit.score.to_bits())).collect();
+        let found = documents_and_score_bits(&joined.hits);
         assert_eq!((found, joined.scale, joined.total), (hits, expected.scale, expected.total), "{what}");
         for (hit, id) in joined.hits.iter().zip(joined.ids().unwrap()) {
             let part = joined.snapshot.index().part_of(hit.document);
@@ -139,25 +123,48 @@ impl Shards {
     /// Compares the explanations of a query.
     #[track_caller]
     fn check_explanation(&self, query: &Query, what: &str) {
-        let request = SearchRequest::new(query.clone()).k(1000).count(true);
+        // All matches are hits.
+        let request = SearchRequest::new(query.clone()).k(10_000).count(true);
         let Ok(expected) = self.whole.snapshot().explain(&request) else { return };
         let (statistics, _) = self.statistics(&request);
         let request = request.statistics(statistics);
         let parts = self.engines.iter().zip(&self.firsts).map(|(engine, first)| {
             let explained = engine.snapshot().explain(&request).unwrap().result;
-            (
-                explained.hits.into_iter().map(|hit| (hit.document + first, hit.units)).collect::<Vec<_>>(),
-                explained.total,
-            )
+            let hits = documents_and_score_bits(&explained.hits).into_iter();
+            (hits.map(|(document, score)| (document + first, score)).collect::<Vec<_>>(), explained.total)
         });
         let parts: Vec<_> = parts.collect();
         let mut hits: Vec<_> = parts.iter().flat_map(|(hits, _)| hits.clone()).collect();
-        hits.sort_by_key(|(document, units)| (std::cmp::Reverse(*units), *document));
-        let of_whole = expected.result.hits.iter().map(|hit| (hit.document, hit.units)).collect::<Vec<_>>();
-        hits.truncate(1000);
+        let mut of_whole = documents_and_score_bits(&expected.result.hits);
+        hits.sort_unstable();
+        of_whole.sort_unstable();
         assert_eq!(hits, of_whole, "{what}");
         assert_eq!(parts.iter().map(|(_, total)| total).sum::<u64>(), expected.result.total, "{what}");
     }
+}
+
+/// The complete statistics of a request, which go from shard to shard as bytes; and how often the shards
+/// were asked.
+fn agreed_statistics(shards: &[Engine], request: &SearchRequest) -> (Arc<Statistics>, usize) {
+    let mut request = request.clone();
+    for asked in 1.. {
+        let part = |engine: &Engine| {
+            let part = engine.statistics(request.clone()).unwrap();
+            let decoded = Statistics::decode(&part.encode()).unwrap();
+            assert_eq!(decoded, part);
+            decoded
+        };
+        let mut parts: Vec<_> = shards.iter().map(part).collect();
+        let merged = Statistics::merge(&parts).unwrap();
+        parts.reverse();
+        assert_eq!(Statistics::merge(&parts).unwrap(), merged);
+        let merged = Statistics::decode(&merged.encode()).unwrap();
+        if merged.is_complete() {
+            return (Arc::new(merged), asked);
+        }
+        request = request.statistics(Arc::new(merged));
+    }
+    unreachable!()
 }
 
 /// Cuts into `shards` shards of very different sizes: one is empty, and one has a single document.

@@ -235,13 +235,15 @@ impl ActiveRequest {
         if !complete && self.stop.cancel_handle.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let (hits, total, scale) = match (found, self.planned.get()) {
+        let (hits, units, total, scale) = match (found, self.planned.get()) {
             (Some(found), Some(planned)) => {
                 let scale = planned.plan.query.scale;
+                let units = |found: &PartialResult| found.hits.iter().map(|hit| hit.score).collect();
+                let units = self.statistics.as_ref().map_or_else(Vec::new, |_| units(&found));
                 let found = found.into_result(&self.options, scale);
-                (found.hits, found.total, scale.exponent())
+                (found.hits, units, found.total, scale.exponent())
             }
-            _ => (Vec::new(), 0, 0),
+            _ => (Vec::new(), Vec::new(), 0, 0),
         };
         let ids = match source.filter(|_| self.options.ids && complete && !self.stop.is_due()) {
             // An error is reported when the ids are asked for.
@@ -259,6 +261,7 @@ impl ActiveRequest {
         Ok(Hits {
             hits,
             ids,
+            units,
             scale,
             total,
             timed_out: !complete,

@@ -1,6 +1,8 @@
 //! The handle of an engine: starts its search threads, and submits requests to them.
 
-use super::part_sizes::{check_hits, check_query_memory, result_bytes, result_with_ids_bytes};
+use super::part_sizes::{
+    HIT_UNITS_BYTES, check_hits, check_query_memory, result_bytes, result_with_ids_bytes,
+};
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::request::{Hits, SearchRequest};
 use super::snapshot::{ResidentMemory, Snapshot, load_metadata};
@@ -237,10 +239,10 @@ impl Engine {
         }
         check_hits(shared.hits_max, &request.options, snapshot.index())?;
         let hits = (request.options.k as u64).min(snapshot.index().documents());
-        let (own, result) = (
-            request.memory(&snapshot),
-            if request.options.ids { result_with_ids_bytes(hits) } else { result_bytes(hits) },
-        );
+        let own = request.memory(&snapshot);
+        let units = if request.statistics.is_some() { HIT_UNITS_BYTES.saturating_mul(hits) } else { 0 };
+        let result = if request.options.ids { result_with_ids_bytes(hits) } else { result_bytes(hits) };
+        let result = result.saturating_add(units);
         let kind = PoolUse::of_requests(request.priority);
         if !shared.pool.can_grant(kind, own.saturating_add(result)) {
             let available = shared.pool.sizes().of(kind).maximum;

@@ -14,6 +14,8 @@ pub struct ShardHits {
     pub scale: i32,
     /// The best documents of the shard, the best first.
     pub hits: Vec<SearchHit>,
+    /// [`Hits::units`].
+    pub units: Vec<u32>,
     /// Number of documents of the shard that match.
     pub total: TotalHits,
     /// Whether the deadline passed before the shard had searched all documents.
@@ -32,6 +34,7 @@ impl Hits {
             statistics: self.statistics_hash(),
             scale: self.scale,
             hits: self.hits.clone(),
+            units: self.units.clone(),
             total: self.total,
             timed_out: self.timed_out,
         }
@@ -79,7 +82,7 @@ pub fn merge_hits(parts: &[Option<ShardHits>], k: usize, allows_missing: bool) -
     let has_same_scores = |part: &ShardHits| (part.statistics, part.scale) == (first.statistics, first.scale);
     // A shard whose deadline passed before it had a plan has no scale.
     let is_planned = |part: &ShardHits| !part.hits.is_empty() || !part.timed_out;
-    if parts.len() > 1 && first.statistics == 0 {
+    if first.statistics == 0 || answers.clone().any(|(_, part)| part.units.len() != part.hits.len()) {
         return Err(Error::Usage(
             "the shards have scored by their own statistics, not by those of all".into(),
         ));
@@ -88,11 +91,14 @@ pub fn merge_hits(parts: &[Option<ShardHits>], k: usize, allows_missing: bool) -
         return Err(Error::Usage("the shards have scored by different statistics or queries".into()));
     }
     let answers = || parts.iter().enumerate().filter_map(|(shard, part)| Some((shard, part.as_ref()?)));
-    let mut hits: Vec<MergedHit> = answers()
-        .flat_map(|(shard, part)| part.hits.iter().map(move |hit| MergedHit { shard, hit: *hit }))
-        .collect();
-    hits.sort_by_key(|MergedHit { shard, hit }| (Reverse(hit.units), *shard, hit.document));
+    let mut hits: Vec<(Reverse<u32>, MergedHit)> = Vec::new();
+    for (shard, part) in answers() {
+        let merged = part.hits.iter().map(|hit| MergedHit { shard, hit: *hit });
+        hits.extend(part.units.iter().map(|units| Reverse(*units)).zip(merged));
+    }
+    hits.sort_by_key(|(units, MergedHit { shard, hit })| (*units, *shard, hit.document));
     hits.truncate(k);
+    let hits = hits.into_iter().map(|(_, hit)| hit).collect();
     let total = answers().map(|(_, part)| part.total.value()).fold(0, u64::saturating_add);
     let is_exact = missing.is_empty() && answers().all(|(_, part)| matches!(part.total, TotalHits::Exact(_)));
     Ok(MergedHits {

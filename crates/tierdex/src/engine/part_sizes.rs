@@ -20,9 +20,10 @@ pub const STACK_BYTES: u64 = 24 << 10;
 /// Pins and waits of an evaluation, and what does not depend on its query.
 pub(super) const EVALUATION_BYTES: u64 = 7 << 10;
 
-/// A requested hit: in each result held in memory, document, offset and length of its id there, and in the
-/// output without its id.
+/// A requested hit: in each result held in memory, its score as an integer if that is wanted, the offset and
+/// length of its id there, and in the output without its id.
 const HIT_RESULT_BYTES: u64 = size_of::<SearchHit>() as u64;
+pub(super) const HIT_UNITS_BYTES: u64 = size_of::<u32>() as u64;
 const HIT_ID_ENTRY_BYTES: u64 = 10;
 const HIT_OUTPUT_BYTES: u64 = 64;
 

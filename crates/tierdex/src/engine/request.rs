@@ -146,8 +146,11 @@ pub struct Hits {
     pub hits: Vec<SearchHit>,
     /// External ids that were read with the hits.
     pub(super) ids: HitIds,
-    /// The scores are [`SearchHit::units`] times 2 to the power of minus this number. The scale is that of
-    /// the query and of the statistics: scores of shards with the same statistics have the same.
+    /// The scores of the hits as integers, by which they are ordered; empty unless the request has statistics
+    /// ([`SearchRequest::statistics`]).
+    pub units: Vec<u32>,
+    /// The scores are [`Hits::units`] times 2 to the power of minus this number. The scale is that of the
+    /// query and of the statistics: scores of shards with the same statistics have the same.
     pub scale: i32,
     /// Number of documents that match.
     pub total: TotalHits,

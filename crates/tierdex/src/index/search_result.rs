@@ -93,8 +93,6 @@ pub struct SearchHit {
     pub document: u32,
     /// The score, with the boosts of the query.
     pub score: f32,
-    /// The score as an integer, by which hits are ordered: [`Hits::scale`](crate::Hits::scale) has the unit.
-    pub units: u32,
 }
 
 /// The result of an evaluation of a query on a range of documents.
@@ -134,8 +132,7 @@ impl PartialResult {
         // Without counting, the evaluated matches are a lower bound, and so is the number of hits.
         let is_counted = options.count && self.complete;
         let total = if is_counted { self.total } else { self.total.max(self.hits.len() as u64) };
-        let shown =
-            |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score), units: hit.score };
+        let shown = |hit: &Hit| SearchHit { document: hit.document, score: scale.shown(hit.score) };
         SearchResult { total, hits: self.hits.iter().map(shown).collect(), ids: HitIds::default() }
     }
 }

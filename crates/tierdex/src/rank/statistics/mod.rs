@@ -49,7 +49,7 @@ type FieldText = (usize, String);
 ///     }
 /// }
 /// let hits = [shards[0].search(request.clone())?, shards[1].search(request)?];
-/// assert_eq!(hits[0].hits[0].units, hits[1].hits[0].units);
+/// assert_eq!(hits[0].units, hits[1].units);
 /// # Ok::<(), tierdex::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
