@@ -1,9 +1,10 @@
 //! `tierdex ciff`: imports and exports files in the Common Index File Format.
 
-use super::index::{CommitArguments, SchemaArguments};
+use super::index::CommitArguments;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Compression, OpenInput};
 use crate::run_file::{RunFile, create_unique, is_in_directory};
+use crate::schema_flags::SchemaArguments;
 use crate::{interrupt, messages, open, size};
 use clap::{Args, Subcommand};
 use flate2::write::GzEncoder;
@@ -11,7 +12,7 @@ use std::io::{Write, copy, stdout};
 use std::path::{Path, PathBuf};
 use std::{fs::File, os::unix::fs::OpenOptionsExt};
 use tierdex::ciff::{CiffReport, export, import};
-use tierdex::{Merge, StopSignal, WriterOptions, commit::Manifest, limits::TERM_BYTES_MAX};
+use tierdex::{Merge, StopSignal, WriterOptions, commit::Manifest, limits::TERM_BYTES_MAX, schema::Stored};
 
 #[derive(Args)]
 pub struct CiffCommandArguments {
@@ -72,9 +73,9 @@ pub fn run_ciff(arguments: &CiffCommandArguments) -> Outcome {
 }
 
 fn run_import(arguments: &ImportArguments) -> Outcome {
-    let mut schema = arguments.schema.schema()?;
-    schema.stored = false;
-    if schema.fields[0].positions {
+    let mut schema = arguments.schema.schema(None, None)?;
+    schema.stored = Stored::Nothing;
+    if schema.fields.iter().any(|field| field.positions) {
         return Err(Failure::Usage("--positions: CIFF files have no positions".to_string()));
     }
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());

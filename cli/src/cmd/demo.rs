@@ -165,8 +165,8 @@ fn terms_of_best_hit(engine: &Engine, word: &str) -> Outcome<Vec<String>> {
     let query = Query::any_term(word, snapshot.schema())?;
     let found = engine.search(SearchRequest::new(query).k(1).count(true))?;
     let Some(hit) = found.hits.first() else { return Ok(Vec::new()) };
-    let text = snapshot.stored(hit.document)?.map(|stored| stored.text).unwrap_or_default();
-    Ok(Analyzer::new(&snapshot.schema().fields[0].analysis).terms(&text))
+    let stored = snapshot.stored(hit.document)?.unwrap_or_default();
+    Ok(Analyzer::new(&snapshot.schema().fields[0].analysis).terms(stored.value("text")))
 }
 
 fn print_to_stdout(text: &str) -> Outcome {

@@ -2,18 +2,16 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
-use crate::input::{Column, InputFormat, InputOptions, InputSource};
+use crate::input::{Column, InputFormat, InputMembers, InputOptions, InputSource};
 use crate::run_file::{are_same_file, is_in_directory};
-use crate::values::{codec_parser, language_parser};
+use crate::schema_flags::SchemaArguments;
 use crate::{index_job::IndexJob, open, problem_file::ProblemFile, size};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
-use std::{collections::BTreeSet, io::Read, sync::Arc, time::Duration};
-use tierdex::analysis::{Analyzer, ENGLISH_STOP_WORDS};
+use std::{sync::Arc, time::Duration};
 use tierdex::io::{Disk, PosixDisk, available_memory};
-use tierdex::limits::{MEMORY_MIN, STOP_WORDS_MAX, TERM_BYTES_MAX};
-use tierdex::schema::{Analysis, Language, NormKind, Schema, Tokenizer};
-use tierdex::{Merge, OpenMode, codec::Codec, commit::Manifest};
+use tierdex::limits::MEMORY_MIN;
+use tierdex::{Merge, OpenMode, Schema, commit::Manifest};
 
 #[derive(Args)]
 pub struct IndexCommandArguments {
@@ -90,55 +88,24 @@ struct InputArguments {
     /// jsonl for standard input and for a file argument that begins with a line of JSON, otherwise text]
     #[arg(long, value_parser = |text: &str| text.parse::<InputFormat>())]
     format: Option<InputFormat>,
-    /// JSON: name of the id member
+    /// JSON: name of the id member; dots for members of nested objects, here and below
     #[arg(long, default_value = "id")]
     id_field: String,
-    /// JSON: name of the title member
-    #[arg(long, default_value = "title")]
-    title_field: String,
-    /// JSON: name of the text member
-    #[arg(long, default_value = "text")]
-    text_field: String,
-    /// TSV: columns in order, of id, title, text and - for an ignored one, such as id,-,title,text [default:
-    /// by the header line; without one, by the number of columns: text; id,text; id,title,text]
+    /// JSON: name of the title member [default: title]
+    #[arg(long)]
+    title_field: Option<String>,
+    /// JSON: name of the text member, without --field [default: text]
+    #[arg(long)]
+    text_field: Option<String>,
+    /// TSV: columns in order, of id, members of the schema (title, text) and - for an ignored one, such as
+    /// id,-,title,text [default: by the header line; without one, by the number of columns: text; id,text;
+    /// id,title,text]
     #[arg(long)]
     columns: Option<String>,
     /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no
     /// split]
     #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     split: Option<usize>,
-}
-
-/// Analysis and index options. With --append the default is the settings of the index.
-#[derive(Args)]
-pub struct SchemaArguments {
-    /// Store positions, for phrase queries
-    #[arg(long)]
-    positions: bool,
-    /// Codec of document numbers [default: auto]
-    #[arg(long, value_parser = codec_parser(false))]
-    codec: Option<Codec>,
-    /// Codec of frequencies and positions [default: --codec without delta coding]
-    #[arg(long, value_parser = codec_parser(true))]
-    freq_codec: Option<Codec>,
-    /// Norms: encoding of the document length [default: byte]
-    #[arg(long, value_enum)]
-    norms: Option<NormsChoice>,
-    /// Tokenizer [default: unicode]
-    #[arg(long, value_enum)]
-    tokenizer: Option<TokenizerChoice>,
-    /// Snowball stemmer of a language [default: none]
-    #[arg(long, value_parser = language_parser())]
-    stem: Option<Language>,
-    /// Stop words: english, or a file with one word per line [default: none]
-    #[arg(long)]
-    stop_words: Option<String>,
-    /// Remove accents: é becomes e, and ligatures such as ﬁ become letters
-    #[arg(long)]
-    fold_accents: bool,
-    /// Stored fields, for display [default: text]
-    #[arg(long, value_enum)]
-    store: Option<StoreChoice>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -158,108 +125,47 @@ pub enum OnError {
     Fail,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum NormsChoice {
-    /// One byte: exact below 128 tokens, within 1/64 below 512
-    Byte,
-    /// Four bytes: exact
-    Exact,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum TokenizerChoice {
-    /// Words of all languages, in lower case; of text without blanks each two characters
-    Unicode,
-    /// Runs of letters and digits, in lower case
-    Alphanumeric,
-    /// Runs of other characters than white space, unchanged, for tokenized text
-    Whitespace,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StoreChoice {
-    /// Title and text, for titles and snippets
-    Text,
-    /// Nothing: hits have ids only
-    None,
-}
-
-impl SchemaArguments {
-    fn has_any_flag(&self) -> bool {
-        self.positions
-            || self.fold_accents
-            || self.codec.is_some()
-            || self.freq_codec.is_some()
-            || self.norms.is_some()
-            || self.tokenizer.is_some()
-            || self.stem.is_some()
-            || self.stop_words.is_some()
-            || self.store.is_some()
-    }
-
-    /// The schema that the flags describe, validated.
-    pub fn schema(&self) -> Outcome<Schema> {
-        let mut schema = Schema { stored: self.store != Some(StoreChoice::None), ..Schema::default() };
-        let field = &mut schema.fields[0];
-        field.positions = self.positions;
-        field.doc_codec = self.codec.unwrap_or(field.doc_codec);
-        field.freq_codec = self.freq_codec.unwrap_or(field.doc_codec.plain());
-        field.norms = if self.norms == Some(NormsChoice::Exact) { NormKind::Exact } else { NormKind::Byte };
-        field.analysis.tokenizer = match self.tokenizer {
-            None | Some(TokenizerChoice::Unicode) => Tokenizer::Unicode,
-            Some(TokenizerChoice::Alphanumeric) => Tokenizer::Alphanumeric,
-            Some(TokenizerChoice::Whitespace) => Tokenizer::Whitespace,
-        };
-        field.analysis.fold_accents = self.fold_accents;
-        field.analysis.stemmer = self.stem;
-        if let Some(words) = &self.stop_words {
-            field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?;
-        }
-        schema.validate()?;
-        Ok(schema)
-    }
-}
-
-/// Analyses the stop words without stemming, as stop words are removed before stemming.
-fn analyse_stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
-    let mut analyzer = Analyzer::new(&Analysis { stemmer: None, ..analysis.clone() });
-    let words: BTreeSet<String> = if name == "english" {
-        analyzer.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
-    } else {
-        let text = read_stop_words(name).map_err(|error| {
-            Failure::Usage(format!(
-                "--stop-words {name}: {error}; give `english` or a file with one word per line"
-            ))
-        })?;
-        analyzer.terms(&text).into_iter().collect()
-    };
-    Ok(words.into_iter().collect())
-}
-
-/// Reads a file of stop words, at most as many bytes as `STOP_WORDS_MAX` words of maximum length.
-fn read_stop_words(name: &str) -> std::io::Result<String> {
-    const STOP_WORDS_BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
-    let mut text = String::new();
-    let read = std::fs::File::open(name)?.take(STOP_WORDS_BYTES_MAX + 1).read_to_string(&mut text)? as u64;
-    if read > STOP_WORDS_BYTES_MAX {
-        return Err(std::io::Error::other(format!("the file is longer than {STOP_WORDS_BYTES_MAX} bytes")));
-    }
-    Ok(text)
-}
-
 impl InputArguments {
-    fn input_options(&self, output: &Path, list_all: bool) -> Outcome<InputOptions> {
-        let columns = self.columns.as_deref().map(Column::parse_list).transpose();
+    fn input_options(&self, schema: &Schema, output: &Path, list_all: bool) -> Outcome<InputOptions> {
+        let mut members = InputMembers::of(schema);
+        if members.is_default {
+            let renamed = [&self.title_field, &self.text_field];
+            for (path, name) in members.paths.iter_mut().zip(renamed) {
+                *path = name.clone().unwrap_or_else(|| path.clone());
+            }
+        } else if self.text_field.is_some() {
+            let message = "--text-field names the text of an index without --field; name the member in a field, \
+                           as in --field body:text:from=MEMBER";
+            return Err(Failure::Usage(message.to_string()));
+        }
+        let columns = self.columns.as_deref().map(|list| Column::parse_list(list, &members)).transpose();
         Ok(InputOptions {
             format: self.format,
             id_field: self.id_field.clone(),
-            title_field: self.title_field.clone(),
-            text_field: self.text_field.clone(),
+            members,
             columns: columns.map_err(|problem| Failure::Usage(format!("--columns: {problem}")))?,
             split: self.split,
             output: Some(output.to_path_buf()),
             list_all,
         })
+    }
+}
+
+impl IndexCommandArguments {
+    /// The schema of the index: that of the commit to which documents are appended, with the fields that
+    /// flags add, or else that of the flags.
+    fn schema(&self) -> Outcome<Schema> {
+        let (flags, mut existing) = (&self.schema, None);
+        if self.commit.append {
+            existing = Manifest::read_newest(open::open_directory(&self.out)?.as_ref())?;
+        }
+        match existing.map(|manifest| manifest.schema) {
+            Some(schema) if !flags.has_any_flag() => Ok(schema),
+            existing => {
+                let title = self.input.title_field.as_deref().filter(|_| flags.has_fields());
+                flags.schema(title, existing.as_ref().filter(|_| flags.has_fields()))
+            }
+        }
     }
 }
 
@@ -278,8 +184,8 @@ fn check_report_path(arguments: &IndexCommandArguments) -> Outcome {
 
 pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
     check_report_path(arguments)?;
-    let options = arguments.input.input_options(&arguments.out, arguments.report.is_some())?;
-    let schema = arguments.schema.schema()?;
+    let schema = arguments.schema()?;
+    let options = arguments.input.input_options(&schema, &arguments.out, arguments.report.is_some())?;
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let memory = arguments.memory.unwrap_or_else(default_memory);
     if memory < MEMORY_MIN {
@@ -295,10 +201,6 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
     let disk = commit.open_directory(&arguments.out)?;
     let existing = read_newest_commit(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
     let is_first = existing.is_none();
-    let schema = match existing {
-        Some(manifest) if commit.append && !arguments.schema.has_any_flag() => manifest.schema,
-        _ => schema,
-    };
     let job = IndexJob {
         disk: disk.clone(),
         schema,

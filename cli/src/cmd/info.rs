@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::Index;
-use tierdex::commit::{FileKind, Manifest};
+use tierdex::commit::{FORMAT_VERSION, FileKind, Manifest};
 use tierdex::schema::{Field, Tokenizer};
 
 #[derive(Args)]
@@ -60,10 +60,23 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         size::show_count(manifest.segments.len() as u64, "segment", "segments"),
         size::show_bytes(total_bytes(manifest))
     )?;
+    if manifest.version < FORMAT_VERSION {
+        writeln!(
+            out,
+            "format version {}; the next commit writes all segments again, in version {FORMAT_VERSION}",
+            manifest.version
+        )?;
+    }
     for (number, field) in manifest.schema.fields.iter().enumerate() {
         let stats = field_stats(manifest, number);
         let average = stats.tokens as f64 / f64::from(stats.documents.max(1));
-        writeln!(out, "\nfield {} (of {}; {})", field.name, field.source.name(), analysis_steps(field))?;
+        writeln!(
+            out,
+            "\nfield {} (of {}; {})",
+            field.name,
+            field.members.join(" and "),
+            analysis_steps(field)
+        )?;
         writeln!(
             out,
             "  {}, {}, {} in {}, {average:.3} per document",
@@ -108,6 +121,7 @@ fn as_json(manifest: &Manifest) -> Value {
             .collect();
         json!({
             "name": field.name,
+            "members": field.members,
             "analysis": analysis_steps(field),
             "positions": field.positions,
             "norms": field.norms.name(),
@@ -124,6 +138,10 @@ fn as_json(manifest: &Manifest) -> Value {
     });
     json!({
         "generation": manifest.generation,
+        "format_version": manifest.version,
+        "members": manifest.schema.members,
+        "title": manifest.schema.title,
+        "stored": manifest.schema.stored.name(),
         "documents": manifest.documents(),
         "segments": manifest.segments.len(),
         "bytes": total_bytes(manifest),

@@ -1,11 +1,13 @@
 //! Parses a JSON line: one object.
 //!
-//! The parser visits the members and keeps id, title and text; strings without escapes are borrowed from the
-//! line, and other members are skipped. No tree is built.
+//! The parser visits the members and keeps the id and those of the schema, also of nested objects; strings
+//! without escapes are borrowed from the line, and other members are skipped. No tree is built.
 
 use super::report::{LineProblem, ProblemKind};
 use super::{options::InputOptions, sink::InputDocument, tsv, unindexed::Unindexed};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
+};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};
 
@@ -16,29 +18,35 @@ const MEMBERS_SHOWN_MAX: usize = 8;
 /// values in full.
 const MESSAGE_END_BYTES: usize = 80;
 
-/// Parses the document of a line.
+/// Parses the document of a line. A member that is null has no value; each string of an array is a value.
 ///
-/// A text of null is empty. Without a text the object must have a title, and no members but id and title.
-/// Other members are counted in `unindexed`.
+/// A document has at least one member of the schema, which may be null. With the default schema this is the
+/// text, or a title, and then no members but id and title. Members that the schema does not have are counted
+/// in `unindexed`.
 pub(super) fn parse_json_line<'l>(
     line: &'l str,
     options: &InputOptions,
     unindexed: &mut Unindexed,
 ) -> Result<InputDocument<'l>, LineProblem> {
     let mut parser = serde_json::Deserializer::from_str(line);
-    let reader = ObjectReader { options, unindexed };
-    let members = reader.deserialize(&mut parser).map_err(|error| malformed_line(line, &error))?;
+    let mut members = ObjectMembers::default();
+    let reader = ObjectReader { options, unindexed, members: &mut members, prefix: "" };
+    reader.deserialize(&mut parser).map_err(|error| malformed_line(line, &error))?;
     parser.end().map_err(|error| malformed_line(line, &error))?;
-    if !members.has_text && (members.has_others || members.title.is_none()) {
+    let ObjectMembers { id, values, has_text, has_members, has_others, mut others } = members;
+    let known = &options.members;
+    let has_title = values.iter().any(|(member, _)| Some(*member) == known.title);
+    let is_document = match known.is_default {
+        true => has_text || (has_title && !has_others),
+        false => has_members,
+    };
+    if !is_document {
         return Err(missing_text(line, options));
     }
-    let ObjectMembers { id, title, text, .. } = members;
-    Ok(InputDocument {
-        id,
-        title: title.unwrap_or_default(),
-        text: text.unwrap_or_default(),
-        first_part: None,
-    })
+    if !others.is_empty() {
+        others.push('}');
+    }
+    Ok(InputDocument { id, values, others, first_part: None })
 }
 
 fn malformed_line(line: &str, error: &serde_json::Error) -> LineProblem {
@@ -53,9 +61,16 @@ fn missing_text(line: &str, options: &InputOptions) -> LineProblem {
     let names = parser.deserialize_map(MemberNames).unwrap_or_default();
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let has = if names.is_empty() { "no members".to_string() } else { quoted.join(", ") };
+    if !options.members.is_default {
+        let message =
+            format!("the object has {has}, and none of the members {}", options.members.paths.join(", "));
+        return LineProblem { kind: ProblemKind::NoText, message };
+    }
     // A message shortens a long name, so the name is not one that the user can copy into a flag.
     let is_other = |name: &&String| {
-        **name != options.id_field && **name != options.title_field && name.len() <= MESSAGE_END_BYTES
+        **name != options.id_field
+            && options.members.of_path(name).is_none()
+            && name.len() <= MESSAGE_END_BYTES
     };
     let text = names.iter().filter(is_other).find(|name| tsv::is_text_name(name));
     let advice = match text.or_else(|| names.iter().find(is_other)) {
@@ -64,7 +79,7 @@ fn missing_text(line: &str, options: &InputOptions) -> LineProblem {
     };
     let message = format!(
         "no text: the object has {has}, and no `{}`; {advice}give --format text if the file is not JSON",
-        options.text_field
+        options.members.text.map_or("text", |text| &options.members.paths[text])
     );
     LineProblem { kind: ProblemKind::NoText, message }
 }
@@ -114,96 +129,153 @@ fn shorten_message(message: &mut String) {
     }
 }
 
-/// The members of an object that make up a document. Of repeated members the last value counts.
+/// The members of an object that make up a document. Of members that the object repeats, the last counts.
 #[derive(Default)]
 struct ObjectMembers<'l> {
     id: Option<Cow<'l, str>>,
-    title: Option<Cow<'l, str>>,
-    text: Option<Cow<'l, str>>,
+    values: Vec<(usize, Cow<'l, str>)>,
     /// Whether there is a text, which may be null.
     has_text: bool,
+    /// Whether there is a member of the schema, which may be null.
+    has_members: bool,
     /// Whether there are members that are not indexed.
     has_others: bool,
+    /// A JSON object of the other members, by their paths, without the brace at its end.
+    others: String,
 }
 
-struct ObjectReader<'o> {
-    options: &'o InputOptions,
-    unindexed: &'o mut Unindexed,
+/// Reads an object: the document, or one that is nested in it.
+struct ObjectReader<'r, 'l> {
+    options: &'r InputOptions,
+    unindexed: &'r mut Unindexed,
+    members: &'r mut ObjectMembers<'l>,
+    /// The path of the object with a dot at the end; empty for the document.
+    prefix: &'r str,
 }
 
-impl<'l> DeserializeSeed<'l> for ObjectReader<'_> {
-    type Value = ObjectMembers<'l>;
+impl<'l> DeserializeSeed<'l> for ObjectReader<'_, 'l> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<ObjectMembers<'l>, D::Error> {
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<(), D::Error> {
         parser.deserialize_map(self)
     }
 }
 
-impl<'l> Visitor<'l> for ObjectReader<'_> {
-    type Value = ObjectMembers<'l>;
+impl<'l> Visitor<'l> for ObjectReader<'_, 'l> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<ObjectMembers<'l>, A::Error> {
-        let (mut members, ObjectReader { options, unindexed }) = (ObjectMembers::default(), self);
-        while let Some(name) = map.next_key_seed(MemberName { options, unindexed: &mut *unindexed })? {
-            match name {
+    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<(), A::Error> {
+        let ObjectReader { options, unindexed, members, prefix } = self;
+        while let Some(member) = map.next_key_seed(MemberName { options, prefix })? {
+            match member {
                 Member::Id => members.id = parse_id(map.next_value()?, &options.id_field)?,
-                Member::Title => members.title = map.next_value_seed(StringOrArray(&options.title_field))?,
-                Member::Text => {
-                    members.text = map.next_value_seed(StringOrArray(&options.text_field))?;
-                    members.has_text = true;
+                Member::Value { member, path, has_nested } => {
+                    if prefix.is_empty() {
+                        members
+                            .values
+                            .retain(|(number, _)| !is_within(&options.members.paths[*number], &path));
+                    }
+                    members.has_members = true;
+                    members.has_text |= member.is_some() && member == options.members.text;
+                    map.next_value_seed(ValueReader {
+                        options,
+                        unindexed: &mut *unindexed,
+                        members: &mut *members,
+                        member,
+                        path: &path,
+                        has_nested,
+                    })?;
                 }
-                Member::Other => {
-                    map.next_value::<IgnoredAny>()?;
+                Member::Other(path) => {
+                    unindexed.add(&path, 1);
                     members.has_others = true;
+                    if options.members.keeps_others {
+                        members.add_other(&path, map.next_value()?);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
                 }
             }
         }
-        Ok(members)
+        Ok(())
     }
 }
 
-enum Member {
-    Id,
-    Title,
-    Text,
-    Other,
+impl ObjectMembers<'_> {
+    fn add_other(&mut self, path: &str, value: &RawValue) {
+        self.others.push(if self.others.is_empty() { '{' } else { ',' });
+        self.others += &serde_json::Value::from(path).to_string();
+        self.others.push(':');
+        self.others += value.get();
+    }
 }
 
-/// Classifies a member by its name, and counts those that are not indexed.
-struct MemberName<'o> {
-    options: &'o InputOptions,
-    unindexed: &'o mut Unindexed,
+/// Whether a path is `outer`, or that of a member of it.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+enum Member<'l> {
+    Id,
+    Value {
+        /// The member of the schema; `None` if only members of its nested objects are.
+        member: Option<usize>,
+        path: Cow<'l, str>,
+        /// Whether members of nested objects are in the schema.
+        has_nested: bool,
+    },
+    Other(Cow<'l, str>),
+}
+
+/// Classifies a member by its path.
+struct MemberName<'r> {
+    options: &'r InputOptions,
+    prefix: &'r str,
+}
+
+impl MemberName<'_> {
+    fn classify<'l>(&self, name: Cow<'l, str>) -> Member<'l> {
+        let path = if self.prefix.is_empty() { name } else { Cow::Owned(self.prefix.to_string() + &name) };
+        let id = &self.options.id_field;
+        if path == **id {
+            return Member::Id;
+        }
+        let known = &self.options.members;
+        let member = known.of_path(&path);
+        let has_nested =
+            known.paths.iter().chain([id]).any(|known| known.len() > path.len() && is_within(known, &path));
+        match member.is_some() || has_nested {
+            true => Member::Value { member, path, has_nested },
+            false => Member::Other(path),
+        }
+    }
 }
 
 impl<'l> DeserializeSeed<'l> for MemberName<'_> {
-    type Value = Member;
+    type Value = Member<'l>;
 
-    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Member, D::Error> {
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Member<'l>, D::Error> {
         parser.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for MemberName<'_> {
-    type Value = Member;
+impl<'l> Visitor<'l> for MemberName<'_> {
+    type Value = Member<'l>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a member name")
     }
 
-    fn visit_str<E: Error>(self, name: &str) -> Result<Member, E> {
-        Ok(match name {
-            name if name == self.options.text_field => Member::Text,
-            name if name == self.options.id_field => Member::Id,
-            name if name == self.options.title_field => Member::Title,
-            _ => {
-                self.unindexed.add(name, 1);
-                Member::Other
-            }
-        })
+    fn visit_borrowed_str<E: Error>(self, name: &'l str) -> Result<Member<'l>, E> {
+        Ok(self.classify(Cow::Borrowed(name)))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Member<'l>, E> {
+        Ok(self.classify(Cow::Owned(name.to_string())))
     }
 }
 
@@ -213,7 +285,8 @@ fn parse_id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'
     match raw.as_bytes().first() {
         Some(b'"') => {
             let mut parser = serde_json::Deserializer::from_str(raw);
-            StringOrArray(field).deserialize(&mut parser).map_err(|error| E::custom(explain_error(&error)))
+            let id = parser.deserialize_str(IdString);
+            id.map(Some).map_err(|error| E::custom(explain_error(&error)))
         }
         Some(b'-' | b'0'..=b'9') => Ok(Some(Cow::Borrowed(raw))),
         Some(b'n') => Ok(None),
@@ -221,56 +294,124 @@ fn parse_id<'l, E: Error>(raw: &'l RawValue, field: &str) -> Result<Option<Cow<'
     }
 }
 
-/// A string, an array of strings joined by newlines, or null for none. Holds the member name for messages.
-struct StringOrArray<'o>(&'o str);
+/// A string, borrowed if it has no escapes.
+struct IdString;
 
-impl<'l> DeserializeSeed<'l> for StringOrArray<'_> {
-    type Value = Option<Cow<'l, str>>;
+impl<'l> Visitor<'l> for IdString {
+    type Value = Cow<'l, str>;
 
-    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<Self::Value, D::Error> {
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, value: &'l str) -> Result<Cow<'l, str>, E> {
+        Ok(Cow::Borrowed(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Cow<'l, str>, E> {
+        Ok(Cow::Owned(value.to_string()))
+    }
+}
+
+/// Reads the value of a member: a string, null for none, an array of values, or an object with members of the
+/// schema.
+struct ValueReader<'r, 'l> {
+    options: &'r InputOptions,
+    unindexed: &'r mut Unindexed,
+    members: &'r mut ObjectMembers<'l>,
+    member: Option<usize>,
+    path: &'r str,
+    has_nested: bool,
+}
+
+impl<'l> ValueReader<'_, 'l> {
+    fn push(self, value: Cow<'l, str>) {
+        if let Some(member) = self.member {
+            self.members.values.push((member, value));
+        }
+    }
+
+    /// A value that is neither text nor an object: an error if a member of the schema has it.
+    fn reject<E: Error>(&self, value: Unexpected<'_>) -> Result<(), E> {
+        self.member.map_or(Ok(()), |_| Err(E::invalid_type(value, self)))
+    }
+}
+
+impl<'l> DeserializeSeed<'l> for ValueReader<'_, 'l> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'l>>(self, parser: D) -> Result<(), D::Error> {
         parser.deserialize_any(self)
     }
 }
 
-impl<'l> Visitor<'l> for StringOrArray<'_> {
-    type Value = Option<Cow<'l, str>>;
+impl<'l> Visitor<'l> for ValueReader<'_, 'l> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a string or an array of strings in `{}`", self.0)
+        write!(f, "a string or an array of strings in `{}`", self.path)
     }
 
-    fn visit_borrowed_str<E: Error>(self, value: &'l str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Borrowed(value)))
+    fn visit_borrowed_str<E: Error>(self, value: &'l str) -> Result<(), E> {
+        self.push(Cow::Borrowed(value));
+        Ok(())
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
-        Ok(Some(Cow::Owned(value.to_string())))
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.push(Cow::Owned(value.to_string()));
+        Ok(())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'l>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut joined = String::new();
-        let mut separator = "";
-        while let Some(part) = list.next_element::<String>()? {
-            joined.push_str(separator);
-            joined.push_str(&part);
-            separator = "\n";
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.reject(Unexpected::Bool(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.reject(Unexpected::Unsigned(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.reject(Unexpected::Signed(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.reject(Unexpected::Float(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'l>>(self, mut list: A) -> Result<(), A::Error> {
+        let ValueReader { options, unindexed, members, member, path, has_nested } = self;
+        loop {
+            let (unindexed, members) = (&mut *unindexed, &mut *members);
+            let item = ValueReader { options, unindexed, members, member, path, has_nested };
+            if list.next_element_seed(item)?.is_none() {
+                return Ok(());
+            }
         }
-        Ok(Some(Cow::Owned(joined)))
+    }
+
+    fn visit_map<A: MapAccess<'l>>(self, map: A) -> Result<(), A::Error> {
+        if !self.has_nested {
+            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        }
+        let ValueReader { options, unindexed, members, path, .. } = self;
+        ObjectReader { options, unindexed, members, prefix: &format!("{path}.") }.visit_map(map)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::members::InputMembers;
     use super::*;
+    use tierdex::schema::{Field, Schema, Stored};
 
     #[track_caller]
     fn check_document(line: &str, id: Option<&str>, title: &str, text: &str) {
         let found = parse_json_line(line, &InputOptions::default(), &mut Unindexed::default()).unwrap();
-        assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (id, title, text));
+        assert_eq!((found.id.as_deref(), &*found.joined(0), &*found.joined(1)), (id, title, text));
     }
 
     #[track_caller]
@@ -292,6 +433,7 @@ mod tests {
         );
         check_document(r#"{"text":"","title":null,"id":null}"#, None, "", "");
         check_document(r#"{"text":["a","b\n",""]}"#, None, "", "a\nb\n\n");
+        check_document(r#"{"text":["a",null,["b"]]}"#, None, "", "a\nb");
         check_document(r#"{"text":[]}"#, None, "", "");
         check_document(r#"{"text":"1","text":"2"}"#, None, "", "2");
         check_document(r#"{"text":null,"url":"x"}"#, None, "", "");
@@ -317,24 +459,58 @@ mod tests {
         )
         .unwrap();
         let borrowed = |value: &Cow<'_, str>| matches!(value, Cow::Borrowed(_));
-        assert!(found.id.as_ref().is_some_and(borrowed) && borrowed(&found.title) && borrowed(&found.text));
+        let values = found.values.iter().map(|(_, value)| value);
+        assert_eq!(found.id.iter().chain(values).filter(|value| borrowed(value)).count(), 3);
     }
 
     #[test]
     fn member_names_are_configurable() {
-        let options = InputOptions {
-            id_field: "docno".to_string(),
-            title_field: "headline".to_string(),
-            text_field: "body".to_string(),
-            ..InputOptions::default()
-        };
+        let paths = vec!["headline".to_string(), "body".to_string()];
+        let members = InputMembers { paths, ..InputMembers::default() };
+        let options = InputOptions { id_field: "docno".to_string(), members, ..InputOptions::default() };
         let found = parse_json_line(
             r#"{"id":5,"docno":6,"text":7,"body":"b","headline":"h"}"#,
             &options,
             &mut Unindexed::default(),
         )
         .unwrap();
-        assert_eq!((found.id.as_deref(), &*found.title, &*found.text), (Some("6"), "h", "b"));
+        let expected = (Some("6"), "h", "b");
+        assert_eq!((found.id.as_deref(), &*found.joined(0), &*found.joined(1)), expected);
+    }
+
+    #[test]
+    fn members_of_nested_objects_and_arrays_are_values() {
+        let fields =
+            ["subject", "to.name", "headers.list", "headers"].map(|member| Field::new("f", &[member]));
+        let mut schema = Schema::of(fields.into());
+        schema.stored = Stored::All;
+        let options = InputOptions {
+            id_field: "headers.id".to_string(),
+            members: InputMembers::of(&schema),
+            ..InputOptions::default()
+        };
+        let parse = |line: &'static str| parse_json_line(line, &options, &mut Unindexed::default());
+        let found = parse(
+            r#"{"subject":"s","to":[{"name":"a","address":1},{"name":["b","c"]},{},5,"x"],"size":[1,{"a":2}],
+                "headers":{"id":"i","list":null,"date":"d"}}"#,
+        )
+        .unwrap();
+        let values = found.values.iter().map(|(member, value)| (schema.members[*member].as_str(), &**value));
+        let expected = [("subject", "s"), ("to.name", "a"), ("to.name", "b"), ("to.name", "c")];
+        assert_eq!(values.collect::<Vec<_>>(), expected);
+        assert_eq!(found.id.as_deref(), Some("i"));
+        let others = r#"{"to.address":1,"size":[1,{"a":2}],"headers.date":"d"}"#;
+        assert_eq!(found.others, others);
+        assert_eq!(parse(r#"{"to":[{"name":"a"}],"to":{"name":"b"}}"#).unwrap().joined(2), "b");
+        assert_eq!(parse(r#"{"headers":"plain"}"#).unwrap().joined(4), "plain");
+        assert_eq!(parse(r#"{"headers.list":"dotted"}"#).unwrap().joined(3), "dotted");
+        let error = |line| parse(line).unwrap_err().message;
+        assert_eq!(
+            error(r#"{"url":1}"#),
+            "the object has `url`, and none of the members title, subject, to.name, headers.list, headers"
+        );
+        assert!(error(r#"{"to":{"name":{"a":1}}}"#).contains("array of strings in `to.name`"));
+        assert!(error(r#"{"headers":{"id":[]}}"#).contains("`headers.id` must be a string or a number"));
     }
 
     #[test]
@@ -361,7 +537,6 @@ mod tests {
         check_error(&format!(r#"{{{many}"z":1}}"#), "`m6`, `m7`, and no");
         check_error(r#"{"text":5}"#, "expected a string or an array of strings in `text`");
         check_error(r#"{"text":["a",5]}"#, "expected a string");
-        check_error(r#"{"text":["a",["b"]]}"#, "expected a string");
         check_error(r#"{"title":{},"text":""}"#, "strings in `title`");
         check_error(r#"{"id":true,"text":""}"#, "`id` must be a string or a number");
         check_error(r#"{"id":{"a":1},"text":""}"#, "`id` must be a string or a number");

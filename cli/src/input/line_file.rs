@@ -4,7 +4,7 @@
 use super::chunk::{LineFormat, Lines, TsvLayout};
 use super::line_chunker::{LineChunk, LineChunker};
 use super::report::{ChunkReport, Problem, ProblemKind};
-use super::{open::Compression, tsv};
+use super::{members::InputMembers, open::Compression, tsv};
 use crate::size;
 use memchr::memchr_iter;
 use std::{io, sync::Arc};
@@ -19,6 +19,7 @@ pub(super) struct LineFile {
     pub format: LineFormat,
     /// Whether the user has given the columns.
     pub has_columns: bool,
+    pub members: Arc<InputMembers>,
     pub chunker: LineChunker,
     /// Value of the progress counter at the end of this file, in bytes.
     pub done_at: u64,
@@ -44,7 +45,9 @@ impl LineFile {
     /// text is an error, unless the user has given the columns.
     fn infer_columns(&self, lines: &mut Lines, report: &mut ChunkReport) -> io::Result<TsvLayout> {
         let content = lines.content();
-        let Some(found) = tsv::inspect_first_line(content) else { return Ok(TsvLayout::default()) };
+        let Some(found) = tsv::inspect_first_line(content, &self.members) else {
+            return Ok(TsvLayout::default());
+        };
         if let Some(header) = found.without_text.filter(|_| !self.has_columns) {
             return Err(io::Error::other(header));
         }

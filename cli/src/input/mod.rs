@@ -1,4 +1,4 @@
-//! Reads documents (id, title, text) from the input arguments.
+//! Reads documents (an id, and values of members) from the input arguments.
 //!
 //! Reading and parsing are separate, so that they can run on different threads:
 //! 1. [`InputSource`] expands the arguments to files, opens one file at a time, decompresses it and cuts the
@@ -21,6 +21,7 @@ mod json;
 mod json_layout;
 mod line_chunker;
 mod line_file;
+mod members;
 mod name;
 mod open;
 mod options;
@@ -39,6 +40,7 @@ mod walk;
 mod tests;
 
 pub use byte_order_mark::BYTE_ORDER_MARK;
+pub use members::InputMembers;
 pub use open::{Compression, OpenInput};
 pub use options::{Column, InputFormat, InputOptions};
 pub use parse::parse;

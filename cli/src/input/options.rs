@@ -1,5 +1,6 @@
 //! How the input files are read, and the checks of these options that need no file.
 
+use super::members::InputMembers;
 use std::{path::PathBuf, str::FromStr};
 
 /// Format of an input.
@@ -50,48 +51,45 @@ impl FromStr for InputFormat {
 pub enum Column {
     /// The id of the document.
     Id,
-    /// The title of the document.
-    Title,
-    /// The text of the document.
-    Text,
+    /// A member of the document, by its number in the schema.
+    Member(usize),
     /// Ignored.
     Ignore,
 }
 
 impl Column {
     /// Parses a list such as `id,-,title,text`.
-    pub fn parse_list(list: &str) -> Result<Vec<Column>, String> {
-        let columns = list.split(',').map(str::parse).collect::<Result<Vec<Column>, String>>()?;
-        Column::check_columns(&columns)?;
-        Ok(columns)
-    }
-
-    fn check_columns(columns: &[Column]) -> Result<(), String> {
-        let count = |kind| columns.iter().filter(|&&column| column == kind).count();
-        if count(Column::Text) == 0 {
-            return Err("no column is named text; name one, as in id,title,text".to_string());
-        }
-        for (column, name) in [(Column::Id, "id"), (Column::Title, "title"), (Column::Text, "text")] {
-            if count(column) > 1 {
-                return Err(format!("column {name} appears twice; write - for a column to ignore"));
+    pub fn parse_list(list: &str, members: &InputMembers) -> Result<Vec<Column>, String> {
+        let names: Vec<&str> = list.split(',').map(str::trim).collect();
+        let columns = names.iter().map(|name| Column::parse(name, members)).collect::<Result<Vec<_>, _>>()?;
+        let needed = match members.text.filter(|_| members.is_default) {
+            Some(text) => columns.contains(&Column::Member(text)).then_some(()).ok_or("text"),
+            None => {
+                let is_member = |column: &Column| matches!(column, Column::Member(_));
+                columns.iter().any(is_member).then_some(()).ok_or("a member of the schema")
             }
+        };
+        needed.map_err(|what| format!("no column is named {what}; name one, as in id,title,text"))?;
+        let repeated = (0..columns.len())
+            .find(|&at| columns[at] != Column::Ignore && columns[..at].contains(&columns[at]));
+        match repeated {
+            Some(at) => Err(format!("column {} appears twice; write - for a column to ignore", names[at])),
+            None => Ok(columns),
         }
-        Ok(())
     }
-}
 
-impl FromStr for Column {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Column, String> {
-        match name.trim() {
+    fn parse(name: &str, members: &InputMembers) -> Result<Column, String> {
+        let member = members.of_path(name).map(Column::Member);
+        match name {
             "id" => Ok(Column::Id),
-            "title" => Ok(Column::Title),
-            "text" => Ok(Column::Text),
             "-" => Ok(Column::Ignore),
-            other => {
-                Err(format!("unknown column `{other}`; use id, title, text, or - for a column to ignore"))
-            }
+            "title" if members.is_default => Ok(Column::Member(0)),
+            "text" if members.is_default => Ok(Column::Member(1)),
+            name => member.ok_or_else(|| {
+                let known =
+                    if members.is_default { "title, text".to_string() } else { members.paths.join(", ") };
+                format!("unknown column `{name}`; use id, {known}, or - for a column to ignore")
+            }),
         }
     }
 }
@@ -101,12 +99,10 @@ impl FromStr for Column {
 pub struct InputOptions {
     /// Format of all inputs. `None`: by file extension, or else by content.
     pub format: Option<InputFormat>,
-    /// Member of a JSON object that holds the id.
+    /// Path of the id in a JSON object.
     pub id_field: String,
-    /// Member of a JSON object that holds the title.
-    pub title_field: String,
-    /// Member of a JSON object that holds the text.
-    pub text_field: String,
+    /// Where the members of the schema are.
+    pub members: InputMembers,
     /// Columns of TSV files. `None`: inferred from the first line of each file, by a header or by the number
     /// of columns.
     pub columns: Option<Vec<Column>>,
@@ -128,21 +124,22 @@ impl InputOptions {
             let minimum = InputOptions::SPLIT_MIN;
             return Err(format!("--split of {split} bytes is too small; give at least {minimum}"));
         }
-        if let Some(columns) = &self.columns {
-            Column::check_columns(columns)?;
+        if self.split.is_some() && self.members.text.is_none() {
+            return Err("--split divides the member `text`, which the schema does not have".to_string());
         }
-        self.check_fields()
-    }
-
-    fn check_fields(&self) -> Result<(), String> {
-        let fields = [&self.id_field, &self.title_field, &self.text_field];
-        match (0..fields.len()).find(|&i| fields[..i].contains(&fields[i])) {
-            Some(i) => Err(format!(
-                "member `{}` is named twice; id, title and text need different members",
-                fields[i]
+        let paths: Vec<&String> = std::iter::once(&self.id_field).chain(&self.members.paths).collect();
+        match (0..paths.len()).find(|&at| paths[..at].contains(&paths[at])) {
+            Some(at) => Err(format!(
+                "member `{}` is named twice; the id and each member of the schema need their own",
+                paths[at]
             )),
             None => Ok(()),
         }
+    }
+
+    /// The member that is split and the maximum bytes of a part, if documents are split.
+    pub(super) fn split_member(&self) -> Option<(usize, usize)> {
+        self.members.text.zip(self.split)
     }
 }
 
@@ -151,8 +148,7 @@ impl Default for InputOptions {
         InputOptions {
             format: None,
             id_field: "id".to_string(),
-            title_field: "title".to_string(),
-            text_field: "text".to_string(),
+            members: InputMembers::default(),
             columns: None,
             split: None,
             output: None,
@@ -192,12 +188,14 @@ mod tests {
 
     #[test]
     fn invalid_column_lists_are_rejected() {
-        use Column::{Id, Ignore, Text, Title};
-        assert_eq!(Column::parse_list("id,title,text"), Ok(vec![Id, Title, Text]));
-        assert_eq!(Column::parse_list("-,text,-, id"), Ok(vec![Ignore, Text, Ignore, Id]));
-        assert_eq!(Column::parse_list("text"), Ok(vec![Text]));
+        use Column::{Id, Ignore};
+        let (title, text) = (Column::Member(0), Column::Member(1));
+        let parse = |list| Column::parse_list(list, &InputMembers::default());
+        assert_eq!(parse("id,title,text"), Ok(vec![Id, title, text]));
+        assert_eq!(parse("-,text,-, id"), Ok(vec![Ignore, text, Ignore, Id]));
+        assert_eq!(parse("text"), Ok(vec![text]));
         for bad in ["", "id", "id,id,text", "text,text", "title,text,title", "body", "text,", "-"] {
-            assert!(Column::parse_list(bad).is_err(), "{bad}");
+            assert!(parse(bad).is_err(), "{bad}");
         }
     }
 
@@ -212,7 +210,6 @@ mod tests {
         assert!(check(&|options| options.split = Some(16)).is_ok());
         assert!(check(&|options| options.split = Some(15)).is_err());
         assert!(check(&|options| options.split = Some(0)).is_err());
-        assert!(check(&|options| options.columns = Some(vec![Column::Id])).is_err());
-        assert!(check(&|options| options.text_field = "id".to_string()).is_err());
+        assert!(check(&|options| options.id_field = "text".to_string()).is_err());
     }
 }

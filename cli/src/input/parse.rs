@@ -10,15 +10,15 @@ use std::borrow::Cow;
 /// Advice for text in another encoding.
 const ENCODING_ADVICE: &str = "convert the file, for example with `iconv -f latin1 -t utf-8`";
 
-/// Parses a chunk and calls `add(id, title, text)` for each document, in the order of the input.
+/// Parses a chunk and calls `add` for each document, in the order of the input.
 ///
 /// A document that `add` rejects with [`tierdex::Error::TooLarge`] is a problem in the report. Any other
 /// error ends parsing and is returned.
 pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex::Result<ChunkReport> {
-    let mut sink = Sink::new(add, options.split, chunk.report);
+    let mut sink = Sink::new(add, options.split_member(), chunk.report);
     match &chunk.body {
         ChunkBody::Lines(lines) => parse_lines(lines, options, &mut sink)?,
-        ChunkBody::Files(files) => parse_files(files, &mut sink)?,
+        ChunkBody::Files(files) => parse_files(files, options, &mut sink)?,
     }
     Ok(sink.report)
 }
@@ -77,22 +77,31 @@ pub(super) fn replaced_bytes_message() -> String {
     format!("invalid UTF-8 was replaced by U+FFFD; {ENCODING_ADVICE}")
 }
 
-fn parse_files(files: &[TextFile], sink: &mut Sink<'_>) -> tierdex::Result<()> {
+fn parse_files(files: &[TextFile], options: &InputOptions, sink: &mut Sink<'_>) -> tierdex::Result<()> {
     for file in files {
         sink.report.bytes += file.bytes.len() as u64;
-        let document = InputDocument {
-            id: Some(Cow::Borrowed(&file.id)),
-            title: Cow::Borrowed(&file.title),
-            text: String::from_utf8_lossy(match file.first_part {
-                Some(_) => &file.bytes,
-                None => byte_order_mark::strip_byte_order_mark(&file.bytes),
-            }),
-            first_part: file.first_part,
-        };
-        if matches!(document.text, Cow::Owned(_)) {
+        let text = String::from_utf8_lossy(match file.first_part {
+            Some(_) => &file.bytes,
+            None => byte_order_mark::strip_byte_order_mark(&file.bytes),
+        });
+        if matches!(text, Cow::Owned(_)) {
             sink.report.file_problem(&file.id, ProblemKind::Replaced, replaced_bytes_message());
         }
-        sink.add_document(&document, Origin { file: &file.id, line: None })?;
+        let origin = Origin { file: &file.id, line: None };
+        if options.members.text.is_none() {
+            let message = "a text file is a member `text`, which the schema does not have".to_string();
+            sink.report.problem(ProblemKind::NoText, || origin.problem(ProblemKind::NoText, message));
+            continue;
+        }
+        let title = options.members.title.map(|member| (member, Cow::Borrowed(&*file.title)));
+        let text = options.members.text.map(|member| (member, text));
+        let document = InputDocument {
+            id: Some(Cow::Borrowed(&file.id)),
+            values: title.into_iter().chain(text).collect(),
+            first_part: file.first_part,
+            ..InputDocument::default()
+        };
+        sink.add_document(&document, origin)?;
     }
     Ok(())
 }

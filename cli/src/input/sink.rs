@@ -4,18 +4,20 @@
 use super::report::{ChunkReport, Problem, ProblemKind};
 use super::split;
 use std::{borrow::Cow, fmt::Write};
-use tierdex::{Error, check_id};
+use tierdex::{DocumentRef, Error, check_id};
 
-/// Consumer callback: takes id, title and text of a document.
-pub(super) type Add<'a> = &'a mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>;
+/// Consumer callback: takes a document.
+pub(super) type Add<'a> = &'a mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>;
 
 /// A document of the input.
 #[derive(Debug, Default)]
 pub(super) struct InputDocument<'a> {
     /// `None` or blank: file and line number are the id.
     pub id: Option<Cow<'a, str>>,
-    pub title: Cow<'a, str>,
-    pub text: Cow<'a, str>,
+    /// Numbers of members with a value each.
+    pub values: Vec<(usize, Cow<'a, str>)>,
+    /// What the document has beside the members of the schema, as a JSON object; empty if there is nothing.
+    pub others: String,
     /// Number of the first part, if this is a piece of a document that is split.
     pub first_part: Option<u64>,
 }
@@ -25,6 +27,15 @@ pub(super) struct InputDocument<'a> {
 pub(super) struct Origin<'a> {
     pub file: &'a str,
     pub line: Option<u64>,
+}
+
+impl InputDocument<'_> {
+    /// The values of a member, with a newline between two.
+    pub fn joined(&self, member: usize) -> Cow<'_, str> {
+        let mut values = self.values.iter().filter(|(number, _)| *number == member).map(|(_, value)| value);
+        let first: &str = values.next().map_or("", |value| value);
+        values.fold(Cow::Borrowed(first), |joined, value| joined + "\n" + &**value)
+    }
 }
 
 impl Origin<'_> {
@@ -44,13 +55,14 @@ impl Origin<'_> {
 /// Passes documents to the callback and keeps the report.
 pub(super) struct Sink<'a> {
     add: Add<'a>,
-    split: Option<usize>,
+    /// The member that is split, and the maximum bytes of a part.
+    split: Option<(usize, usize)>,
     id: String,
     pub report: ChunkReport,
 }
 
 impl<'a> Sink<'a> {
-    pub fn new(add: Add<'a>, split: Option<usize>, report: ChunkReport) -> Sink<'a> {
+    pub fn new(add: Add<'a>, split: Option<(usize, usize)>, report: ChunkReport) -> Sink<'a> {
         Sink { add, split, id: String::new(), report }
     }
 
@@ -68,41 +80,49 @@ impl<'a> Sink<'a> {
         }
         let separated = self.id.contains(|c: char| c.is_whitespace() || c.is_control());
         self.report.separated_ids += u64::from(separated);
-        let is_piece = document.first_part.is_some();
-        match self.split {
-            Some(bytes_max) if is_piece || document.text.len() > bytes_max => {
-                self.add_parts(document, bytes_max, origin)
-            }
-            _ => self.add(&document.title, &document.text, origin),
+        let values: Vec<(usize, &str)> =
+            document.values.iter().map(|(member, value)| (*member, value.as_ref())).collect();
+        let Some((member, bytes_max)) = self.split else {
+            return self.add(&values, &document.others, origin);
+        };
+        let text = document.joined(member);
+        if document.first_part.is_none() && text.len() <= bytes_max {
+            return self.add(&values, &document.others, origin);
         }
+        self.add_parts(document, (member, &text), bytes_max, origin)
     }
 
+    /// Adds the parts of a text as documents, the first with the other members.
     fn add_parts(
         &mut self,
         document: &InputDocument<'_>,
+        (member, text): (usize, &str),
         bytes_max: usize,
         origin: Origin<'_>,
     ) -> tierdex::Result<()> {
         let base_len = self.id.len();
-        let mut title: &str = &document.title;
-        if split::split_text(&document.text, bytes_max).next().is_none() && document.first_part.is_none() {
-            return self.add(title, "", origin);
+        let others = document.values.iter().filter(|(number, _)| *number != member);
+        let mut values: Vec<(usize, &str)> =
+            others.map(|(number, value)| (*number, value.as_ref())).collect();
+        let mut unknown: &str = &document.others;
+        if split::split_text(text, bytes_max).next().is_none() && document.first_part.is_none() {
+            return self.add(&values, unknown, origin);
         }
-        for (number, part) in
-            (document.first_part.unwrap_or(0)..).zip(split::split_text(&document.text, bytes_max))
-        {
+        for (number, part) in (document.first_part.unwrap_or(0)..).zip(split::split_text(text, bytes_max)) {
             self.id.truncate(base_len);
             append_formatted(&mut self.id, format_args!("#{number}"));
-            self.add(title, part, origin)?;
-            title = "";
+            values.push((member, part));
+            self.add(&values, unknown, origin)?;
+            values.clear();
+            unknown = "";
         }
         Ok(())
     }
 
     /// Adds a document under the current id. [`Error::TooLarge`] is a problem of this document, other errors
     /// are returned.
-    fn add(&mut self, title: &str, text: &str, origin: Origin<'_>) -> tierdex::Result<()> {
-        match (self.add)(&self.id, title, text) {
+    fn add(&mut self, values: &[(usize, &str)], others: &str, origin: Origin<'_>) -> tierdex::Result<()> {
+        match (self.add)(DocumentRef { id: &self.id, values, others }) {
             Ok(()) => self.report.documents += 1,
             Err(Error::TooLarge(message)) => {
                 let kind = ProblemKind::TooLarge;

@@ -7,6 +7,7 @@ use super::chunk::{ChunkBody, InputChunk, LineFormat, TextFile, TsvLayout};
 use super::json_layout::{self, JsonLayout};
 use super::line_chunker::{ChunkSizes, LineChunker};
 use super::line_file::{LineFile, too_long_message};
+use super::members::InputMembers;
 use super::open::{Compression, OpenInput};
 use super::options::{InputFormat, InputOptions};
 use super::report::{ChunkReport, ProblemKind};
@@ -25,6 +26,7 @@ pub struct InputSource {
     format: Option<InputFormat>,
     /// Whether the user has given the columns of TSV files.
     has_columns: bool,
+    members: Arc<InputMembers>,
     sizes: ChunkSizes,
     total: Option<u64>,
     consumed: Arc<AtomicU64>,
@@ -68,6 +70,7 @@ impl InputSource {
             skipped,
             format: options.format,
             has_columns: options.columns.is_some(),
+            members: Arc::new(options.members.clone()),
             sizes,
             consumed: Arc::default(),
             current: None,
@@ -277,8 +280,8 @@ impl InputSource {
     ) -> LineFile {
         let chunker = LineChunker::new(opened.reader, self.sizes);
         let (name, compression, named) = (name.into(), opened.compression, file.named);
-        let has_columns = self.has_columns;
-        LineFile { name, compression, named, format, has_columns, chunker, done_at }
+        let (has_columns, members) = (self.has_columns, Arc::clone(&self.members));
+        LineFile { name, compression, named, format, has_columns, members, chunker, done_at }
     }
 
     /// Reads a text file into the batch, or reports its problem. A large file that is split is read in

@@ -95,8 +95,12 @@ impl InputFixture {
         let mut outcome = ParsedInput::default();
         while let Some(chunk) = source.next()? {
             let mut documents = Vec::new();
-            let report = parse(chunk, &self.options, &mut |id, title, text| {
-                documents.push([self.relative_names(id), title.to_string(), text.to_string()]);
+            let report = parse(chunk, &self.options, &mut |document| {
+                let value = |member| {
+                    let values = document.values.iter().filter(|(number, _)| *number == member);
+                    values.map(|(_, value)| *value).collect::<Vec<_>>().join("\n")
+                };
+                documents.push([self.relative_names(document.id), value(0), value(1)]);
                 Ok(())
             })
             .unwrap();
@@ -160,7 +164,7 @@ fn format_and_columns_can_be_given() {
     let mut fixture = InputFixture::new(&[("a.jsonl", b"1\tx"), ("b.txt", b"2\ty")]);
     fixture.options.format = Some(InputFormat::Tsv);
     fixture.check_all_files(&[["1", "", "x"], ["2", "", "y"]], &[]);
-    fixture.options.columns = Some(Column::parse_list("title,text").unwrap());
+    fixture.options.columns = Some(Column::parse_list("title,text", &InputMembers::default()).unwrap());
     fixture.check_all_files(&[["a.jsonl:1", "1", "x"], ["b.txt:1", "2", "y"]], &[]);
     fixture.options.format = Some(InputFormat::Text);
     fixture.check_all_files(&[["a.jsonl", "a.jsonl", "1\tx"], ["b.txt", "b.txt", "2\ty"]], &[]);
@@ -376,7 +380,7 @@ fn unreadable_files_of_a_folder_are_problems() {
     std::os::unix::fs::symlink("nowhere", fixture.path("b")).unwrap();
     let mut source = fixture.open(&[""]).unwrap();
     fs::remove_file(fixture.path("z")).unwrap();
-    let report = parse(source.next().unwrap().unwrap(), &fixture.options, &mut |_, _, _| Ok(())).unwrap();
+    let report = parse(source.next().unwrap().unwrap(), &fixture.options, &mut |_| Ok(())).unwrap();
     let problems: Vec<String> =
         report.problems.iter().map(|problem| fixture.relative_names(&problem.file)).collect();
     assert_eq!((problems, report.documents), (vec!["b".to_string(), "z".to_string()], 1));
@@ -427,7 +431,7 @@ fn limit_errors_are_problems_and_other_errors_are_returned() {
     let fixture =
         InputFixture::new(&[("a.jsonl", b"{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}\n")]);
     let chunk = || fixture.open(&[""]).unwrap().next().unwrap().unwrap();
-    let report = parse(chunk(), &fixture.options, &mut |_, _, text| match text {
+    let report = parse(chunk(), &fixture.options, &mut |document| match document.values[0].1 {
         "2" => Err(Error::TooLarge("too much".to_string())),
         _ => Ok(()),
     });
@@ -436,7 +440,7 @@ fn limit_errors_are_problems_and_other_errors_are_returned() {
     assert_eq!(fixture.relative_names(&report.problems[0].to_string()), "a.jsonl:2: too much");
 
     let mut calls = 0;
-    let failure = parse(chunk(), &fixture.options, &mut |_, _, _| {
+    let failure = parse(chunk(), &fixture.options, &mut |_| {
         calls += 1;
         Err(Error::Usage("stop".to_string()))
     });

@@ -1,7 +1,7 @@
 //! Parses tab-separated values: one document per line. Quotes are text, unless the header is in quotes.
 
 use super::report::{LineProblem, ProblemKind};
-use super::{options::Column, sink::InputDocument};
+use super::{members::InputMembers, options::Column, sink::InputDocument};
 use crate::size;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::borrow::Cow;
@@ -30,7 +30,9 @@ pub(super) struct FirstLineColumns {
 }
 
 /// Infers the columns from the first line that is not blank; `None` if all lines are blank.
-pub(super) fn inspect_first_line(bytes: &[u8]) -> Option<FirstLineColumns> {
+///
+/// Without a header the number of columns says what they are, if the schema is the default one.
+pub(super) fn inspect_first_line(bytes: &[u8], members: &InputMembers) -> Option<FirstLineColumns> {
     let start = bytes.len() - bytes.trim_ascii_start().len();
     // White space before the first word can be empty columns.
     let start = memrchr(b'\n', &bytes[..start]).map_or(0, |newline| newline + 1);
@@ -39,38 +41,53 @@ pub(super) fn inspect_first_line(bytes: &[u8]) -> Option<FirstLineColumns> {
     if line.trim_ascii().is_empty() {
         return None;
     }
-    let by_count = || match memchr_iter(b'\t', line).count() {
-        0 => vec![Column::Text],
-        1 => vec![Column::Id, Column::Text],
-        _ => vec![Column::Id, Column::Title, Column::Text],
+    let header = std::str::from_utf8(line).ok().and_then(|line| parse_header(line, members));
+    if let Some(header) = header {
+        return Some(FirstLineColumns { header_end: Some(end), ..header });
+    }
+    let columns = match (members.title, members.text, memchr_iter(b'\t', line).count()) {
+        (Some(title), Some(text), tabs) if members.is_default => {
+            let (title, text) = (Column::Member(title), Column::Member(text));
+            match tabs {
+                0 => vec![text],
+                1 => vec![Column::Id, text],
+                _ => vec![Column::Id, title, text],
+            }
+        }
+        _ => vec![Column::Ignore],
     };
-    let header = std::str::from_utf8(line).ok().and_then(parse_header);
-    let header = header.map(|header| FirstLineColumns { header_end: Some(end), ..header });
-    Some(header.unwrap_or_else(|| FirstLineColumns { columns: by_count(), ..FirstLineColumns::default() }))
+    let without_text = (columns == [Column::Ignore]).then(|| {
+        format!("the first line is no header with members of the schema ({})", members.paths.join(", "))
+            + "; name the columns with --columns"
+    });
+    Some(FirstLineColumns { columns, without_text, ..FirstLineColumns::default() })
 }
 
 /// The columns of a header line: all values are valid column names, and there is a text with an id or a
 /// title, or an id with a title alone. If all values are in quotes, cells may be. Of several columns with one
 /// meaning the first counts.
-fn parse_header(line: &str) -> Option<FirstLineColumns> {
+fn parse_header(line: &str, members: &InputMembers) -> Option<FirstLineColumns> {
     let names: Vec<&str> = line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim).collect();
     let unquoted: Option<Vec<&str>> =
         names.iter().map(|name| name.strip_prefix('"')?.strip_suffix('"')).collect();
     let (quoted, names) = (unquoted.is_some(), unquoted.unwrap_or(names));
     let mut found = FirstLineColumns { quoted, ..FirstLineColumns::default() };
     for name in &names {
-        let column = column_of_name(name)?;
+        let column = column_of_name(name, members)?;
         let is_first = column != Column::Ignore && !found.columns.contains(&column);
         found.columns.push(if is_first { column } else { Column::Ignore });
         found.ignored.extend((!is_first).then(|| name.to_string()));
     }
     let has = |column| found.columns.contains(&column);
+    let has_member = |member: Option<usize>| member.is_some_and(|member| has(Column::Member(member)));
     let named = names.len() - found.ignored.len();
+    let of_schema = found.columns.iter().any(|column| matches!(column, Column::Member(_)));
     match () {
-        () if has(Column::Text) && named > 1 => Some(found),
-        () if has(Column::Id) && has(Column::Title) && found.ignored.is_empty() => Some(found),
+        () if !members.is_default && of_schema => Some(found),
+        () if has_member(members.text) && named > 1 => Some(found),
+        () if has(Column::Id) && has_member(members.title) && found.ignored.is_empty() => Some(found),
         () if has(Column::Id) && names.len() > 1 && !names.iter().any(|name| name.contains(' ')) => {
-            found.without_text = Some(missing_text_message(&names, &found.columns));
+            found.without_text = Some(missing_text_message(&names, &found.columns, members));
             Some(found)
         }
         () => None,
@@ -78,19 +95,23 @@ fn parse_header(line: &str) -> Option<FirstLineColumns> {
 }
 
 /// The error of a header without text, with the flag that names it.
-fn missing_text_message(names: &[&str], columns: &[Column]) -> String {
+fn missing_text_message(names: &[&str], columns: &[Column], members: &InputMembers) -> String {
+    let has = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if !members.is_default {
+        let known = members.paths.join(", ");
+        return format!(
+            "the header has {has}, and no member of the schema ({known}); name them with --columns"
+        );
+    }
     let text = columns.iter().rposition(|&column| column == Column::Ignore);
     let columns = columns.iter().enumerate().map(|(number, column)| match column {
         _ if Some(number) == text => "text",
         Column::Id => "id",
-        Column::Title => "title",
-        Column::Text | Column::Ignore => "-",
+        Column::Member(member) if Some(*member) == members.title => "title",
+        Column::Member(_) | Column::Ignore => "-",
     });
-    format!(
-        "the header has {}, and no text; name the columns, as in --columns {}",
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
-        columns.collect::<Vec<_>>().join(",")
-    )
+    let columns = columns.collect::<Vec<_>>().join(",");
+    format!("the header has {has}, and no text; name the columns, as in --columns {columns}")
 }
 
 /// Whether a name is a usual one for texts.
@@ -99,20 +120,22 @@ pub(super) fn is_text_name(name: &str) -> bool {
 }
 
 /// The meaning of a column name; `None` if the value is not a valid name.
-fn column_of_name(name: &str) -> Option<Column> {
+fn column_of_name(name: &str, members: &InputMembers) -> Option<Column> {
     let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte));
-    match () {
-        () if !first || !rest || name.len() > COLUMN_NAME_BYTES_MAX => None,
-        () if is(ID_COLUMN_NAMES) => Some(Column::Id),
-        () if is(TITLE_COLUMN_NAMES) => Some(Column::Title),
-        () if is_text_name(name) => Some(Column::Text),
-        () => Some(Column::Ignore),
-    }
+    let member = match () {
+        () if !first || !rest || name.len() > COLUMN_NAME_BYTES_MAX => return None,
+        () if is(ID_COLUMN_NAMES) => return Some(Column::Id),
+        () if !members.is_default => members.paths.iter().position(|path| path.eq_ignore_ascii_case(name)),
+        () if is(TITLE_COLUMN_NAMES) => members.title,
+        () if is_text_name(name) => members.text,
+        () => None,
+    };
+    Some(member.map_or(Column::Ignore, Column::Member))
 }
 
-/// Parses the document of a line. If the last column is the text, it contains all further tabs; otherwise
+/// Parses the document of a line. If the last column is a member, it contains all further tabs; otherwise
 /// further columns are ignored.
 pub(super) fn parse_tsv_line<'l>(
     line: &'l str,
@@ -122,7 +145,7 @@ pub(super) fn parse_tsv_line<'l>(
     let mut rest = Some(line);
     for (i, column) in columns.iter().enumerate() {
         let Some(remaining) = rest else { return Err(too_few_columns(i, columns.len())) };
-        let takes_all = i + 1 == columns.len() && *column == Column::Text;
+        let takes_all = i + 1 == columns.len() && matches!(column, Column::Member(_));
         let (value, after) = match remaining.split_once('\t') {
             Some((value, after)) if !takes_all => (value, Some(after)),
             _ => (remaining, None),
@@ -130,8 +153,7 @@ pub(super) fn parse_tsv_line<'l>(
         rest = after;
         match column {
             Column::Id => document.id = Some(Cow::Borrowed(value)),
-            Column::Title => document.title = Cow::Borrowed(value),
-            Column::Text => document.text = Cow::Borrowed(value),
+            Column::Member(member) => document.values.push((*member, Cow::Borrowed(value))),
             Column::Ignore => {}
         }
     }
@@ -153,8 +175,7 @@ pub(super) fn parse_quoted_line<'l>(
         rest = after;
         match column {
             Column::Id => document.id = Some(value),
-            Column::Title => document.title = value,
-            Column::Text => document.text = value,
+            Column::Member(member) => document.values.push((*member, value)),
             Column::Ignore => {}
         }
     }
@@ -199,13 +220,17 @@ fn too_few_columns(found: usize, expected: usize) -> LineProblem {
 mod tests {
     use super::*;
 
+    fn inspect(bytes: &[u8]) -> Option<FirstLineColumns> {
+        inspect_first_line(bytes, &InputMembers::default())
+    }
+
     #[track_caller]
     fn check_document(columns: &str, line: &str, expected: Result<(Option<&str>, &str, &str), &str>) {
-        let columns = Column::parse_list(columns).unwrap();
+        let columns = Column::parse_list(columns, &InputMembers::default()).unwrap();
         let found = parse_tsv_line(line, &columns);
         match (&found, expected) {
             (Ok(found), Ok(expected)) => {
-                assert_eq!((found.id.as_deref(), &*found.title, &*found.text), expected)
+                assert_eq!((found.id.as_deref(), &*found.joined(0), &*found.joined(1)), expected)
             }
             (Err(found), Err(expected)) => assert_eq!(found.message, expected),
             _ => panic!("{found:?}, not {expected:?}"),
@@ -227,7 +252,7 @@ mod tests {
 
     #[test]
     fn cells_in_quotes_are_unquoted() {
-        let columns = Column::parse_list("id,text").unwrap();
+        let columns = Column::parse_list("id,text", &InputMembers::default()).unwrap();
         for (line, expected) in [
             ("\"1\"\t\"a \"\"b\"\" c\"", Some(("1", "a \"b\" c"))),
             ("1\ta \"b\"", Some(("1", "a \"b\""))),
@@ -239,14 +264,15 @@ mod tests {
             ("\"1\"", None),
         ] {
             let found = parse_quoted_line(line, &columns).ok();
-            let found = found.as_ref().map(|found| (found.id.as_deref().unwrap(), &*found.text));
+            let found = found.map(|found| (found.id.clone().unwrap(), found.joined(1).into_owned()));
+            let expected = expected.map(|(id, text)| (Cow::Borrowed(id), text.to_string()));
             assert_eq!(found, expected, "{line}");
         }
     }
 
     #[test]
     fn a_header_without_text_is_an_error() {
-        let error = |line: &str| inspect_first_line(line.as_bytes()).unwrap().without_text;
+        let error = |line: &str| inspect(line.as_bytes()).unwrap().without_text;
         let words =
             "the header has `id`, `url`, `story`, and no text; name the columns, as in --columns id,-,text";
         assert_eq!(error("id\turl\tstory\n1\t2\t3"), Some(words.to_string()));
@@ -266,7 +292,7 @@ mod tests {
             (b"1\tt\ta\t\t", 3),
         ];
         for (bytes, count) in cases {
-            let found = inspect_first_line(bytes);
+            let found = inspect(bytes);
             let columns = found.as_ref().map_or(0, |found| found.columns.len());
             assert_eq!(columns, count, "{:?}", String::from_utf8_lossy(bytes));
             assert!(found.is_none_or(|found| found.header_end.is_none()));
@@ -275,24 +301,25 @@ mod tests {
 
     #[test]
     fn headers_name_the_columns() {
-        use Column::{Id, Ignore, Text, Title};
+        use Column::{Id, Ignore};
+        let (title, text) = (Column::Member(0), Column::Member(1));
         for (line, columns) in [
-            ("id\ttitle\ttext\n", vec![Id, Title, Text]),
-            ("\n\r\nDocID\tBody\r\n", vec![Id, Text]),
-            ("url\tcontents\tTitle\t_id", vec![Ignore, Text, Title, Id]),
-            ("id\ttext\tbody\n", vec![Id, Text, Ignore]),
-            ("id\ttitle\n", vec![Id, Title]),
-            ("\"id\"\t\"Text\"\r\n", vec![Id, Text]),
+            ("id\ttitle\ttext\n", vec![Id, title, text]),
+            ("\n\r\nDocID\tBody\r\n", vec![Id, text]),
+            ("url\tcontents\ttitle\t_id", vec![Ignore, text, title, Id]),
+            ("id\ttext\tbody\n", vec![Id, text, Ignore]),
+            ("id\ttitle\n", vec![Id, title]),
+            ("\"id\"\t\"Text\"\r\n", vec![Id, text]),
         ] {
-            let found = inspect_first_line(format!("{line}1\t2").as_bytes());
-            let found = if line.ends_with('\n') { found } else { inspect_first_line(line.as_bytes()) };
+            let found = inspect(format!("{line}1\t2").as_bytes());
+            let found = if line.ends_with('\n') { found } else { inspect(line.as_bytes()) };
             let found = found.map(|found| (found.columns, found.header_end));
             assert_eq!(found, Some((columns, Some(line.len()))), "{line}");
         }
         for line in
             ["1\ttext", "cat\ttext", "a\tb\ttext", "id", "id\t\ttext", "id\tthe text", "text", "\"id\"\ttext"]
         {
-            assert_eq!(inspect_first_line(line.as_bytes()).unwrap().header_end, None, "{line}");
+            assert_eq!(inspect(line.as_bytes()).unwrap().header_end, None, "{line}");
         }
     }
 }

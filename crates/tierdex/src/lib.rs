@@ -103,7 +103,8 @@
 //!
 //! # Limits
 //!
-//! Linux on a 64-bit processor. One writer at a time. Documents cannot be changed or deleted yet. Modules that this page does not list are internal and change without notice.
+//! Linux on a 64-bit processor. One writer at a time. Documents cannot be changed or deleted yet. Modules that
+//! this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
 // ARCHITECTURE.md says which of these modules may use which.
@@ -151,6 +152,7 @@ pub mod analysis {
 pub mod commit {
     pub use crate::index::Manifest;
     pub use crate::segment::{FieldStats, FileKind, FileMeta, SegmentMeta};
+    pub use tierdex_io::{FORMAT_VERSION, FORMAT_VERSION_MIN};
 }
 
 /// What [`Snapshot::explain`] tells about the evaluation of a query.

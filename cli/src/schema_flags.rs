@@ -1,0 +1,436 @@
+//! The flags that describe the schema of an index: its fields, and how their text becomes terms.
+
+use crate::failure::{Failure, Outcome};
+use crate::values::{codec_parser, language_parser};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeSet, io::Read};
+use tierdex::analysis::{Analyzer, ENGLISH_STOP_WORDS};
+use tierdex::codec::Codec;
+use tierdex::limits::{STOP_WORDS_MAX, TERM_BYTES_MAX};
+use tierdex::schema::{Analysis, Field, Language, NormKind, Schema, Stored, Tokenizer};
+
+/// Fields, analysis and index options. With --append the default is the settings of the index.
+#[derive(Args)]
+pub struct SchemaArguments {
+    /// Store positions, for phrase queries
+    #[arg(long)]
+    positions: bool,
+    /// Codec of document numbers [default: auto]
+    #[arg(long, value_parser = codec_parser(false))]
+    codec: Option<Codec>,
+    /// Codec of frequencies and positions [default: --codec without delta coding]
+    #[arg(long, value_parser = codec_parser(true))]
+    freq_codec: Option<Codec>,
+    /// Norms: encoding of the document length [default: byte]
+    #[arg(long, value_enum)]
+    norms: Option<NormsChoice>,
+    /// Tokenizer [default: unicode]
+    #[arg(long, value_enum)]
+    tokenizer: Option<TokenizerChoice>,
+    /// Snowball stemmer of a language [default: none]
+    #[arg(long, value_parser = language_parser())]
+    stem: Option<Language>,
+    /// Stop words: english, or a file with one word per line [default: none]
+    #[arg(long)]
+    stop_words: Option<String>,
+    /// Remove accents: é becomes e, and ligatures such as ﬁ become letters
+    #[arg(long)]
+    fold_accents: bool,
+    /// What is stored of a document, for display [default: text]
+    #[arg(long, value_enum)]
+    store: Option<StoreChoice>,
+    /// A field of the index, as NAME:text or NAME:text:SETTING..., such as
+    /// subject:text:from=headers.subject:stem=english; repeat it for each field, the one that queries search
+    /// by default first. Settings: from=MEMBER+MEMBER (the members of a document that are indexed, dots for
+    /// nested objects) [default: NAME]; positions, fold-accents, stem=, stop-words=, tokenizer=, norms=,
+    /// codec= and freq-codec= [default: as the flags of these names]. With --append the fields are added to
+    /// those of the index [default: one field, text, of title and text]
+    #[arg(long = "field", value_name = "FIELD", conflicts_with = "schema_file")]
+    fields: Vec<String>,
+    /// The fields from a JSON file: {"fields": [{"name": "subject", "from": ["headers.subject"], "stem":
+    /// "english"}], "title": "subject", "store": "all"}; settings as those of --field
+    #[arg(long = "schema", value_name = "FILE")]
+    schema_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum NormsChoice {
+    /// One byte: exact below 128 tokens, within 1/64 below 512
+    Byte,
+    /// Four bytes: exact
+    Exact,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TokenizerChoice {
+    /// Words of all languages, in lower case; of text without blanks each two characters
+    Unicode,
+    /// Runs of letters and digits, in lower case
+    Alphanumeric,
+    /// Runs of other characters than white space, unchanged, for tokenized text
+    Whitespace,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StoreChoice {
+    /// The members of the schema (title and text), for titles and snippets
+    Text,
+    /// The members of the schema, and all others of JSON objects
+    All,
+    /// Nothing: hits have ids only
+    None,
+}
+
+impl SchemaArguments {
+    /// Whether a flag describes the schema, so that it is not that of an existing index.
+    pub fn has_any_flag(&self) -> bool {
+        self.positions
+            || self.fold_accents
+            || self.codec.is_some()
+            || self.freq_codec.is_some()
+            || self.norms.is_some()
+            || self.tokenizer.is_some()
+            || self.stem.is_some()
+            || self.stop_words.is_some()
+            || self.store.is_some()
+            || self.has_fields()
+    }
+
+    /// Whether the flags name fields: then the members of documents are those of the fields.
+    pub fn has_fields(&self) -> bool {
+        !self.fields.is_empty() || self.schema_file.is_some()
+    }
+
+    /// The schema that the flags describe, validated. `title` is the member that is shown as the title.
+    ///
+    /// An index that has the schema `existing` gets the named fields in addition.
+    pub fn schema(&self, title: Option<&str>, existing: Option<&Schema>) -> Outcome<Schema> {
+        let file = self.schema_file.as_deref().map(read_schema_file).transpose()?;
+        let settings = match &file {
+            Some(file) => file.fields.clone(),
+            None => self.fields.iter().map(|field| FieldSettings::parse(field)).collect::<Outcome<_>>()?,
+        };
+        let template = self.template()?;
+        let fields = settings.iter().map(|field| field.build(&template)).collect::<Outcome<Vec<_>>>()?;
+        let stored = match (self.store, file.as_ref().and_then(|file| file.store)) {
+            (Some(choice), _) | (None, Some(choice)) => choice.stored(),
+            (None, None) => existing.map_or(Stored::Members, |schema| schema.stored),
+        };
+        let title = title.or_else(|| file.as_ref()?.title.as_deref());
+        let mut schema = match existing {
+            Some(existing) if !fields.is_empty() => add_fields(existing.clone(), fields),
+            _ if fields.is_empty() => Schema::of(vec![Field { name: "text".to_string(), ..template }]),
+            _ => Schema::of(fields),
+        };
+        schema.stored = stored;
+        if let Some(title) = title {
+            if !schema.fields.iter().any(|field| field.members.iter().any(|member| member == "title")) {
+                schema.members.retain(|member| member != "title");
+            }
+            if schema.member(title).is_none() {
+                schema.members.push(title.to_string());
+            }
+            schema.title = Some(title.to_string());
+        }
+        schema.validate()?;
+        Ok(schema)
+    }
+
+    /// A field with the settings of the flags, of the members of the default schema.
+    fn template(&self) -> Outcome<Field> {
+        let mut field = Field::new("text", &["title", "text"]);
+        field.positions = self.positions;
+        field.doc_codec = self.codec.unwrap_or(field.doc_codec);
+        field.freq_codec = self.freq_codec.unwrap_or(field.doc_codec.plain());
+        field.norms = self.norms.unwrap_or(NormsChoice::Byte).kind();
+        field.analysis.tokenizer = self.tokenizer.unwrap_or(TokenizerChoice::Unicode).tokenizer();
+        field.analysis.fold_accents = self.fold_accents;
+        field.analysis.stemmer = self.stem;
+        if let Some(words) = &self.stop_words {
+            field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?;
+        }
+        Ok(field)
+    }
+}
+
+/// Adds fields to a schema. One that it has already replaces that one, so that the difference is reported.
+fn add_fields(mut schema: Schema, fields: Vec<Field>) -> Schema {
+    for field in fields {
+        for member in &field.members {
+            if schema.member(member).is_none() {
+                schema.members.push(member.clone());
+            }
+        }
+        match schema.field(&field.name) {
+            Some(number) => schema.fields[number] = field,
+            None => schema.fields.push(field),
+        }
+    }
+    schema
+}
+
+/// The content of a file of `--schema`.
+struct SchemaFile {
+    fields: Vec<FieldSettings>,
+    title: Option<String>,
+    store: Option<StoreChoice>,
+}
+
+fn read_schema_file(path: &Path) -> Outcome<SchemaFile> {
+    let failed = |reason: String| Failure::Usage(format!("--schema {}: {reason}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let value: Value =
+        serde_json::from_str(&text).map_err(|error| failed(format!("not valid JSON: {error}")))?;
+    parse_schema_file(&value).map_err(failed)
+}
+
+fn parse_schema_file(value: &Value) -> Result<SchemaFile, String> {
+    let members = value.as_object().ok_or("the file is not a JSON object")?;
+    let mut file = SchemaFile { fields: Vec::new(), title: None, store: None };
+    for (name, value) in members {
+        match name.as_str() {
+            "fields" => {
+                let fields = value.as_array().ok_or("`fields` is not an array")?;
+                file.fields = fields.iter().map(FieldSettings::from_json).collect::<Result<_, _>>()?;
+            }
+            "title" => file.title = Some(value.as_str().ok_or("`title` is not a string")?.to_string()),
+            "store" => file.store = Some(choice("store", value.as_str().unwrap_or_default())?),
+            other => return Err(format!("unknown member `{other}`; a schema has fields, title and store")),
+        }
+    }
+    if file.fields.is_empty() {
+        return Err("the schema has no fields, as in {\"fields\": [{\"name\": \"subject\"}]}".to_string());
+    }
+    Ok(file)
+}
+
+/// The name of a field and its settings as they are written, by their names.
+#[derive(Clone, Debug, PartialEq)]
+struct FieldSettings {
+    name: String,
+    settings: Vec<(String, String)>,
+}
+
+impl FieldSettings {
+    /// Parses a value of `--field`.
+    fn parse(text: &str) -> Outcome<FieldSettings> {
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default().to_string();
+        match parts.next() {
+            Some("text") => (),
+            other => {
+                let found = other.map_or("has no type".to_string(), |kind| format!("is of type `{kind}`"));
+                let message = format!("--field {text}: the field {found}; write {name}:text");
+                return Err(Failure::Usage(message));
+            }
+        }
+        let settings = parts.map(|setting| match setting.split_once('=') {
+            Some((name, value)) => (name.to_string(), value.to_string()),
+            None => (setting.to_string(), "true".to_string()),
+        });
+        Ok(FieldSettings { name, settings: settings.collect() })
+    }
+
+    /// Parses a field of a file of `--schema`.
+    fn from_json(value: &Value) -> Result<FieldSettings, String> {
+        let members = value.as_object().ok_or("a field is not an object")?;
+        let name = members.get("name").and_then(Value::as_str).ok_or("a field has no string `name`")?;
+        let mut settings = Vec::new();
+        for (setting, value) in members.iter().filter(|(setting, _)| *setting != "name") {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Bool(flag) => flag.to_string(),
+                Value::Array(items) => {
+                    let items: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+                    items.map(|items| items.join("+")).ok_or("an array holds strings only")?
+                }
+                _ => return Err(format!("`{setting}` of field `{name}` is no string, array, true or false")),
+            };
+            match (setting.as_str(), text.as_str()) {
+                ("type", "text") => (),
+                ("type", _) => return Err(format!("field `{name}` is of type `{text}`; the type is text")),
+                _ => settings.push((setting.clone(), text)),
+            }
+        }
+        Ok(FieldSettings { name: name.to_string(), settings })
+    }
+
+    /// The field: what the settings do not say is as in `template`.
+    fn build(&self, template: &Field) -> Outcome<Field> {
+        let mut field =
+            Field { name: self.name.clone(), members: vec![self.name.clone()], ..template.clone() };
+        let mut stop_words = None;
+        for (setting, value) in &self.settings {
+            let applied = match setting.as_str() {
+                "from" => {
+                    field.members = value.split('+').map(str::to_string).collect();
+                    Ok(())
+                }
+                "positions" => flag(value).map(|flag| field.positions = flag),
+                "fold-accents" => flag(value).map(|flag| field.analysis.fold_accents = flag),
+                "stem" if value == "none" => {
+                    field.analysis.stemmer = None;
+                    Ok(())
+                }
+                "stem" => Language::from_name(value)
+                    .ok_or_else(|| format!("no stemmer of language `{value}`"))
+                    .map(|language| field.analysis.stemmer = Some(language)),
+                "stop-words" => {
+                    stop_words = Some(value);
+                    Ok(())
+                }
+                "tokenizer" => choice::<TokenizerChoice>(setting, value)
+                    .map(|choice| field.analysis.tokenizer = choice.tokenizer()),
+                "norms" => choice::<NormsChoice>(setting, value).map(|choice| field.norms = choice.kind()),
+                "codec" => codec(value).map(|codec| {
+                    (field.doc_codec, field.freq_codec) = (codec, codec.plain());
+                }),
+                "freq-codec" => codec(value).map(|codec| field.freq_codec = codec),
+                _ => {
+                    Err("unknown; settings are from, positions, fold-accents, stem, stop-words, tokenizer, \
+                          norms, codec and freq-codec"
+                        .to_string())
+                }
+            };
+            applied.map_err(|reason| {
+                Failure::Usage(format!("setting `{setting}` of field `{}`: {reason}", self.name))
+            })?;
+        }
+        match stop_words.map(String::as_str) {
+            Some("none") => field.analysis.stop_words = Vec::new(),
+            Some(words) => field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?,
+            None => (),
+        }
+        Ok(field)
+    }
+}
+
+fn flag(value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| format!("`{value}` is neither true nor false"))
+}
+
+fn codec(name: &str) -> Result<Codec, String> {
+    Codec::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Codec::ALL.iter().map(|codec| codec.name()).collect();
+        format!("unknown codec `{name}`; codecs are {}", names.join(", "))
+    })
+}
+
+fn choice<T: ValueEnum>(setting: &str, value: &str) -> Result<T, String> {
+    T::from_str(value, false).map_err(|_| {
+        let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_string()).collect();
+        format!("`{value}` is no value of {setting}; it is one of {}", names.join(", "))
+    })
+}
+
+impl NormsChoice {
+    fn kind(self) -> NormKind {
+        match self {
+            NormsChoice::Byte => NormKind::Byte,
+            NormsChoice::Exact => NormKind::Exact,
+        }
+    }
+}
+
+impl TokenizerChoice {
+    fn tokenizer(self) -> Tokenizer {
+        match self {
+            TokenizerChoice::Unicode => Tokenizer::Unicode,
+            TokenizerChoice::Alphanumeric => Tokenizer::Alphanumeric,
+            TokenizerChoice::Whitespace => Tokenizer::Whitespace,
+        }
+    }
+}
+
+impl StoreChoice {
+    fn stored(self) -> Stored {
+        match self {
+            StoreChoice::Text => Stored::Members,
+            StoreChoice::All => Stored::All,
+            StoreChoice::None => Stored::Nothing,
+        }
+    }
+}
+
+/// Analyses the stop words without stemming, as stop words are removed before stemming.
+fn analyse_stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
+    let mut analyzer = Analyzer::new(&Analysis { stemmer: None, ..analysis.clone() });
+    let words: BTreeSet<String> = if name == "english" {
+        analyzer.terms(&ENGLISH_STOP_WORDS.join(" ")).into_iter().collect()
+    } else {
+        let text = read_stop_words(name).map_err(|error| {
+            Failure::Usage(format!(
+                "stop words {name}: {error}; give `english` or a file with one word per line"
+            ))
+        })?;
+        analyzer.terms(&text).into_iter().collect()
+    };
+    Ok(words.into_iter().collect())
+}
+
+/// Reads a file of stop words, at most as many bytes as `STOP_WORDS_MAX` words of maximum length.
+fn read_stop_words(name: &str) -> std::io::Result<String> {
+    const STOP_WORDS_BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
+    let mut text = String::new();
+    let read = std::fs::File::open(name)?.take(STOP_WORDS_BYTES_MAX + 1).read_to_string(&mut text)? as u64;
+    if read > STOP_WORDS_BYTES_MAX {
+        return Err(std::io::Error::other(format!("the file is longer than {STOP_WORDS_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_their_own_settings() {
+        let mut template = Field::new("text", &["title", "text"]);
+        template.positions = true;
+        let build = |text: &str| FieldSettings::parse(text)?.build(&template);
+        let field = build("to:text:from=to.name+cc.name:stem=english:positions=false:norms=exact").unwrap();
+        assert_eq!((field.name.as_str(), &*field.members), ("to", &["to.name".into(), "cc.name".into()][..]));
+        assert_eq!(field.analysis.stemmer, Some(Language::English));
+        assert!(!field.positions && field.norms == NormKind::Exact);
+        let field = build("body:text").unwrap();
+        assert!(field.positions && field.members == ["body"]);
+        for (text, expected) in [
+            ("body", "--field body: the field has no type; write body:text"),
+            ("year:u64", "--field year:u64: the field is of type `u64`; write year:text"),
+            ("a:text:stem=klingon", "setting `stem` of field `a`: no stemmer of language `klingon`"),
+            ("a:text:size=1", "setting `size` of field `a`: unknown; settings are from, positions"),
+            ("a:text:positions=1", "`1` is neither true nor false"),
+            ("a:text:norms=half", "`half` is no value of norms; it is one of byte, exact"),
+        ] {
+            let message = build(text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+
+    #[test]
+    fn schema_files_say_the_same_as_flags() {
+        let parse = |text: &str| parse_schema_file(&serde_json::from_str(text).unwrap());
+        let file = parse(
+            r#"{"fields":[{"name":"to","type":"text","from":["to.name","cc"],"positions":true}],
+                "title":"to.name","store":"all"}"#,
+        );
+        let file = file.map_err(|message| panic!("{message}")).unwrap();
+        let field = file.fields[0].build(&Field::new("text", &[])).unwrap();
+        assert_eq!(field.members, ["to.name", "cc"]);
+        assert!(field.positions && file.store == Some(StoreChoice::All));
+        for (text, expected) in [
+            ("[]", "not a JSON object"),
+            ("{}", "has no fields"),
+            (r#"{"fields":[{}]}"#, "no string `name`"),
+            (r#"{"fields":[{"name":"a","type":"u64"}]}"#, "field `a` is of type `u64`"),
+            (r#"{"fields":[{"name":"a","stem":5}]}"#, "`stem` of field `a` is no string"),
+            (r#"{"field":[]}"#, "unknown member `field`"),
+            (r#"{"store":"some"}"#, "`some` is no value of store; it is one of text, all, none"),
+        ] {
+            assert!(parse(text).is_err_and(|message| message.contains(expected)), "{text}");
+        }
+    }
+}
