@@ -25,7 +25,7 @@ mod read_costs;
 mod run_file;
 mod run_ids;
 pub mod schema_flags;
-mod size;
+pub mod size;
 mod tally;
 pub mod usage;
 pub mod values;

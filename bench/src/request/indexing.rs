@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::{fmt::Write, path::PathBuf, sync::Arc, time::Duration, time::Instant};
 use tierdex::internal::index::BatchBuilder;
 use tierdex::{
-    IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, codec::Codec, commit::Manifest, io::PosixDisk,
-    schema::Schema,
+    DocumentRef, IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, codec::Codec, commit::Manifest,
+    io::PosixDisk, schema::Schema,
 };
 
 /// Words of a document of 1 KB.
