@@ -1,0 +1,112 @@
+//! Indexes of older format versions are read, and written again by the next commit.
+//!
+//! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English stop
+//! words.
+
+use std::{path::Path, sync::Arc};
+use tierdex::commit::{FORMAT_VERSION, FileKind};
+use tierdex::io::PosixDisk;
+use tierdex::schema::{Field, Schema};
+use tierdex::{
+    Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest, WriterOptions,
+};
+
+fn copy_of_version_6() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-6");
+    for file in std::fs::read_dir(golden).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), dir.path().join(file.file_name())).unwrap();
+    }
+    dir
+}
+
+/// Compares the version, the ids of the hits of queries, and the stored values of the first document.
+#[track_caller]
+fn check_index(dir: &Path, version: u16, queries: &[(&str, &[&str])]) {
+    let index = Index::open(dir).unwrap();
+    assert_eq!(index.manifest().version, version);
+    let engine = Engine::new(&index, &EngineOptions::new()).unwrap();
+    for (query, expected) in queries {
+        let parsed = Query::parse(query, index.schema()).unwrap();
+        let hits = engine.search(SearchRequest::new(parsed).ids(true)).unwrap();
+        let mut ids = hits.ids().unwrap();
+        ids.sort();
+        assert_eq!(ids, *expected, "{query}");
+    }
+    let stored = engine.snapshot().stored(0).unwrap().unwrap();
+    assert_eq!((stored.title(), stored.value("text")), ("Cats", "cats and dogs"));
+    assert!(tierdex::check(dir).unwrap().problems.is_empty());
+}
+
+const QUERIES: &[(&str, &[&str])] = &[
+    ("dogs", &["a", "b"]),
+    ("\"cats and dogs\"", &["a"]),
+    ("birds", &["c"]),
+    ("cáfe", &["c"]),
+    ("and", &[]),
+];
+
+fn append(dir: &Path, schema: Schema) -> tierdex::Result<IndexWriter> {
+    let disk = Arc::new(PosixDisk::open(dir)?);
+    IndexWriter::open(disk, schema, OpenMode::Append, WriterOptions::default())
+}
+
+#[test]
+fn version_6_is_read() {
+    let dir = copy_of_version_6();
+    check_index(dir.path(), 6, QUERIES);
+}
+
+#[test]
+fn a_commit_writes_an_older_version_again() {
+    for merge in [Merge::Keep, Merge::One] {
+        let dir = copy_of_version_6();
+        let schema = Index::open(dir.path()).unwrap().schema().clone();
+        let mut writer = append(dir.path(), schema).unwrap();
+        writer.add("d", [("text", "more dogs"), ("title", "Dogs")]).unwrap();
+        writer.commit(merge).unwrap();
+        let queries: Vec<(&str, &[&str])> = QUERIES
+            .iter()
+            .map(|(query, ids)| (*query, if *query == "dogs" { &["a", "b", "d"] } else { *ids }))
+            .collect();
+        check_index(dir.path(), FORMAT_VERSION, &queries);
+        drop(writer);
+        // The files of version 6 are removed.
+        let index = Index::open(dir.path()).unwrap();
+        for segment in &index.manifest().segments {
+            assert!(segment.id > 2, "{}", segment.id);
+        }
+        assert!(tierdex::check(dir.path()).unwrap().orphans.is_empty());
+    }
+}
+
+#[test]
+fn fields_are_added_to_an_older_version() {
+    let dir = copy_of_version_6();
+    let older = Index::open(dir.path()).unwrap().schema().clone();
+    let mut schema = older.clone();
+    schema.members.push("tags".to_string());
+    schema.fields.push(Field::new("tags", &["tags"]));
+    let mut writer = append(dir.path(), schema.clone()).unwrap();
+    writer.add("d", [("tags", "pets"), ("tags", "dogs")]).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    let added: &[(&str, &[&str])] = &[("tags:dogs", &["d"]), ("tags:pets dogs", &["a", "b", "d"])];
+    check_index(dir.path(), FORMAT_VERSION, &[QUERIES, added].concat());
+    let index = Index::open(dir.path()).unwrap();
+    assert!(index.manifest().segments.iter().all(|segment| segment.file(1, FileKind::Terms).is_some()));
+    // A commit that only adds a field keeps the files of the others.
+    let before = index.manifest().segments.iter().map(|segment| segment.id).collect::<Vec<_>>();
+    schema.fields.push(Field::new("notes", &["text"]));
+    append(dir.path(), schema.clone()).unwrap().commit(Merge::Keep).unwrap();
+    let index = Index::open(dir.path()).unwrap();
+    assert_eq!(index.manifest().segments.iter().map(|segment| segment.id).collect::<Vec<_>>(), before);
+    assert_eq!(index.schema(), &schema);
+    // What the index has cannot be changed.
+    schema.fields[0].positions = false;
+    let message = append(dir.path(), schema).err().unwrap().to_string();
+    assert!(message.contains("positions: yes, here no"), "{message}");
+    let message = append(dir.path(), older).err().unwrap().to_string();
+    assert!(message.contains("members: title, text, tags, here title, text"), "{message}");
+}
