@@ -42,7 +42,9 @@ mod read_queue;
 pub use cpu_time::thread_cpu_time;
 pub use disk::{Disk, DiskLock, NAME_BYTES_MAX, ReadFile, WriteFile, check_name};
 pub(crate) use disk::{end_of_file_error, lock_held_error};
-pub use envelope::{FORMAT_VERSION, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter};
+pub use envelope::{
+    FORMAT_VERSION, FORMAT_VERSION_MIN, HEADER_LEN, Identity, PAGE, Seal, SealedFile, SealedWriter,
+};
 pub use error::{Error, ErrorKind, Result, panic_message};
 pub use fault::{Effect, FaultDisk, FaultPlan, Op, OpClass, Operation, Repeat};
 pub use mem::{CrashImage, MemDisk};

@@ -58,6 +58,12 @@ pub const QUERY_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of words and phrases of a query.
 pub const QUERY_CLAUSES_MAX: usize = 1024;
 
+/// Maximum number of members of the documents of a schema.
+pub const MEMBERS_MAX: usize = 256;
+
+/// Maximum bytes of the name of a member.
+pub const MEMBER_NAME_BYTES_MAX: usize = 255;
+
 /// Maximum number of terms of a query after analysis, with those of phrases.
 pub const QUERY_TERMS_MAX: usize = 1024;
 

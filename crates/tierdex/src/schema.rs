@@ -8,25 +8,47 @@ pub use tierdex_codec::Codec;
 /// Maximum number of characters of a setting in an error message: a list of stop words can be long.
 const SETTING_CHARS_MAX: usize = 40;
 
-/// The fields of an index, and whether documents are stored.
+/// The named parts of documents, the text fields that index them, and what is stored for display.
+///
+/// A document has an id and *members*, each with no value, one or several: the title, the text, the lines of
+/// an address. A field indexes the values of one member or of several; a member may be in several fields.
 ///
 /// ```
-/// use tierdex::schema::{Field, Language, Schema, Source};
+/// use tierdex::schema::{Field, Language, Schema};
 ///
-/// let mut text = Field::new("text", Source::TitleAndText);
-/// text.positions = true;
-/// text.analysis.stemmer = Some(Language::English);
-/// let schema = Schema { fields: vec![text, Field::new("title", Source::Title)], stored: true };
+/// let mut body = Field::new("body", &["body"]);
+/// body.positions = true;
+/// body.analysis.stemmer = Some(Language::English);
+/// let mut schema = Schema::of(vec![body, Field::new("subject", &["subject"])]);
+/// schema.title = Some("subject".to_string());
 /// schema.validate()?;
 /// # Ok::<(), tierdex::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
+    /// The names of the members of documents, in the order of their numbers: those that fields index, and
+    /// others that are only stored.
+    pub members: Vec<String>,
+    /// The member that is shown as the title of a hit.
+    pub title: Option<String>,
     /// Fields in the order of their numbers; queries search the first one by default.
     pub fields: Vec<Field>,
-    /// Whether titles and texts are stored, so that they can be shown
-    /// ([`Snapshot::stored`](crate::Snapshot::stored)).
-    pub stored: bool,
+    /// What is stored of a document, so that it can be shown ([`Snapshot::stored`](crate::Snapshot::stored)).
+    pub stored: Stored,
+}
+
+/// What is stored of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stored {
+    /// Nothing: hits have ids only.
+    Nothing,
+    /// The members of the schema.
+    Members,
+    /// The members of the schema, and a text of the other members: [`DocumentRef::others`].
+    ///
+    /// [`DocumentRef::others`]: crate::DocumentRef::others
+    All,
 }
 
 /// One text field.
@@ -34,8 +56,8 @@ pub struct Schema {
 pub struct Field {
     /// Name, as in queries (`name:term`): 1 to 64 of the characters a-z, A-Z, 0-9, _ and -.
     pub name: String,
-    /// The parts of a document that are indexed in this field.
-    pub source: Source,
+    /// The members of a document that are indexed in this field, in this order.
+    pub members: Vec<String>,
     /// How the text of documents and of queries becomes terms.
     pub analysis: Analysis,
     /// Whether positions are indexed: phrase queries need them.
@@ -46,18 +68,6 @@ pub struct Field {
     pub doc_codec: Codec,
     /// Codec of frequencies and positions; never a delta codec.
     pub freq_codec: Codec,
-}
-
-/// The parts of a document that a field indexes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Source {
-    /// Only the title.
-    Title,
-    /// Only the text.
-    Text,
-    /// The title, then the text.
-    TitleAndText,
 }
 
 /// The precision of the stored document lengths, which scores depend on.
@@ -99,13 +109,13 @@ pub enum Tokenizer {
     Whitespace,
 }
 
-impl Source {
-    /// Name, such as `title and text`.
+impl Stored {
+    /// Name: `nothing`, `members` or `all`.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Title => "title",
-            Source::Text => "text",
-            Source::TitleAndText => "title and text",
+            Stored::Nothing => "nothing",
+            Stored::Members => "members",
+            Stored::All => "all",
         }
     }
 }
@@ -183,18 +193,19 @@ impl Language {
 }
 
 impl Default for Schema {
-    /// One field, `text`, of title, a space and text; documents are stored.
+    /// One field, `text`, of the members `title` and `text`, which are stored.
     fn default() -> Schema {
-        Schema { fields: vec![Field::new("text", Source::TitleAndText)], stored: true }
+        Schema::of(vec![Field::new("text", &["title", "text"])])
     }
 }
 
 impl Field {
-    /// A field with the default analysis, without positions, with one-byte norms and the default codecs.
-    pub fn new(name: &str, source: Source) -> Field {
+    /// A field of these members with the default analysis, without positions, with one-byte norms and the
+    /// default codecs.
+    pub fn new(name: &str, members: &[&str]) -> Field {
         Field {
             name: name.to_string(),
-            source,
+            members: members.iter().map(|member| member.to_string()).collect(),
             analysis: Analysis::default(),
             positions: false,
             norms: NormKind::Byte,
@@ -205,6 +216,42 @@ impl Field {
 }
 
 impl Schema {
+    /// A schema with these fields. Its members are `title`, which is shown as the title of hits, and those of
+    /// the fields; all are stored.
+    pub fn of(fields: Vec<Field>) -> Schema {
+        let title = "title".to_string();
+        let mut members = vec![title.clone()];
+        for member in fields.iter().flat_map(|field| &field.members) {
+            if !members.contains(member) {
+                members.push(member.clone());
+            }
+        }
+        Schema { members, title: Some(title), fields, stored: Stored::Members }
+    }
+
+    /// The number of the member with this name.
+    pub fn member(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|member| member == name)
+    }
+
+    /// The numbers of the members of a field, in the order in which it indexes them.
+    pub(crate) fn members_of(&self, field: &Field) -> Vec<usize> {
+        field.members.iter().filter_map(|name| self.member(name)).collect()
+    }
+
+    /// Number of members that are stored, with one for what documents have beside the members of the schema.
+    pub(crate) fn stored_members(&self) -> usize {
+        self.members.len() + usize::from(self.stored == Stored::All)
+    }
+
+    /// Whether documents of this schema can be added to an index of the schema `older`: it begins with the
+    /// fields and members of that one, and stores the same.
+    pub(crate) fn extends(&self, older: &Schema) -> bool {
+        self.fields.starts_with(&older.fields)
+            && self.members.starts_with(&older.members)
+            && (&self.title, self.stored) == (&older.title, older.stored)
+    }
+
     /// Checks the schema.
     ///
     /// # Errors
@@ -218,8 +265,39 @@ impl Schema {
             if self.fields[..i].iter().any(|other| other.name == field.name) {
                 return Err(Error::Usage(format!("field `{}` is named twice", field.name)));
             }
+            for (at, member) in field.members.iter().enumerate() {
+                if self.member(member).is_none() || field.members[..at].contains(member) {
+                    let what = if self.member(member).is_none() { "unknown" } else { "named twice" };
+                    return Err(Error::Usage(format!("member `{member}` of field `{}` is {what}", field.name)));
+                }
+            }
         }
-        Ok(())
+        self.validate_members()
+    }
+
+    fn validate_members(&self) -> Result<()> {
+        if self.members.len() > limits::MEMBERS_MAX {
+            return Err(Error::Usage(format!("a schema has at most {} members", limits::MEMBERS_MAX)));
+        }
+        for (i, member) in self.members.iter().enumerate() {
+            let is_valid_name = (1..=limits::MEMBER_NAME_BYTES_MAX).contains(&member.len())
+                && !member.chars().any(char::is_control);
+            if !is_valid_name {
+                return Err(Error::Usage(format!(
+                    "member name {member:?} is not 1 to {} bytes without control characters",
+                    limits::MEMBER_NAME_BYTES_MAX
+                )));
+            }
+            if self.members[..i].contains(member) {
+                return Err(Error::Usage(format!("member `{member}` is named twice")));
+            }
+        }
+        match &self.title {
+            Some(title) if self.member(title).is_none() => {
+                Err(Error::Usage(format!("the title, `{title}`, is no member of the schema")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The number of the field with this name.
@@ -242,9 +320,14 @@ impl Schema {
     /// Names and values of all settings: first those of the index, with the names of its fields, then those
     /// of each field.
     fn settings(&self) -> Vec<(&'static str, String)> {
-        let fields = self.fields.iter().map(|field| format!("{} ({})", field.name, field.source.name()));
+        let fields = self.fields.iter().map(|field| format!("{} ({})", field.name, field.members.join(" and ")));
         let fields = fields.collect::<Vec<_>>().join(", ");
-        let mut settings = vec![("stored text", yes_no(self.stored)), ("fields", fields)];
+        let mut settings = vec![
+            ("stored", self.stored.name().to_string()),
+            ("title", self.title.clone().unwrap_or_else(|| "none".to_string())),
+            ("members", self.members.join(", ")),
+            ("fields", fields),
+        ];
         settings.extend(self.fields.iter().flat_map(Field::settings));
         settings
     }
@@ -252,10 +335,24 @@ impl Schema {
     /// Appends the schema in the format of the manifest.
     #[doc(hidden)]
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(self.stored));
+        out.push(match self.stored {
+            Stored::Nothing => 0,
+            Stored::Members => 1,
+            Stored::All => 2,
+        });
+        push_varint(out, self.members.len() as u64);
+        for member in &self.members {
+            push_bytes(out, member.as_bytes());
+        }
+        let title = self.title.as_ref().and_then(|title| self.member(title));
+        push_varint(out, title.map_or(0, |number| number as u64 + 1));
         push_varint(out, self.fields.len() as u64);
         for field in &self.fields {
-            field.write(out);
+            push_bytes(out, field.name.as_bytes());
+            let members = self.members_of(field);
+            push_varint(out, members.len() as u64);
+            members.iter().for_each(|member| push_varint(out, *member as u64));
+            field.write_settings(out);
         }
     }
 
@@ -266,19 +363,87 @@ impl Schema {
         crc32c::crc32c(&bytes)
     }
 
-    /// Reads a schema in the format of the manifest.
+    /// Reads a schema in the format of the manifest of this version.
     #[doc(hidden)]
-    pub fn read(view: &mut ByteReader<'_>) -> Result<Schema> {
-        let stored = read_flag(view)?;
+    pub fn read(view: &mut ByteReader<'_>, version: u16) -> Result<Schema> {
+        let (stored, members, title) =
+            if version < MEMBERS_VERSION { old_members(view)? } else { read_members(view)? };
         let count = view.varint()?;
         if count == 0 || count > limits::FIELDS_MAX as u64 {
             return Err(view.corrupt("impossible number of fields"));
         }
-        let fields = (0..count).map(|_| Field::read(view)).collect::<Result<Vec<_>>>()?;
-        let schema = Schema { fields, stored };
+        let fields = (0..count)
+            .map(|_| {
+                let name = view.string(limits::FIELD_NAME_BYTES_MAX)?.to_string();
+                let members = if version < MEMBERS_VERSION {
+                    members_of_old_source(view)?
+                } else {
+                    read_members_of_field(view, &members)?
+                };
+                Field::read_settings(view, name, members)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let schema = Schema { members, title, fields, stored };
         schema.validate().map_err(|error| view.corrupt(error.to_string()))?;
         Ok(schema)
     }
+}
+
+/// The first version in which a schema names the members of documents.
+const MEMBERS_VERSION: u16 = 7;
+
+/// What is stored, members, and title.
+type MembersOfSchema = (Stored, Vec<String>, Option<String>);
+
+/// What documents consisted of before they had members: a title and a text.
+fn old_members(view: &mut ByteReader<'_>) -> Result<MembersOfSchema> {
+    let stored = if read_flag(view)? { Stored::Members } else { Stored::Nothing };
+    Ok((stored, vec!["title".to_string(), "text".to_string()], Some("title".to_string())))
+}
+
+fn members_of_old_source(view: &mut ByteReader<'_>) -> Result<Vec<String>> {
+    let members: &[&str] = match view.u8()? {
+        0 => &["title"],
+        1 => &["text"],
+        2 => &["title", "text"],
+        _ => return Err(view.corrupt("unknown field source")),
+    };
+    Ok(members.iter().map(|member| member.to_string()).collect())
+}
+
+fn read_members(view: &mut ByteReader<'_>) -> Result<MembersOfSchema> {
+    let stored = match view.u8()? {
+        0 => Stored::Nothing,
+        1 => Stored::Members,
+        2 => Stored::All,
+        _ => return Err(view.corrupt("unknown kind of storing")),
+    };
+    let count = view.varint()?;
+    if count > limits::MEMBERS_MAX as u64 {
+        return Err(view.corrupt("impossible number of members"));
+    }
+    let members = (0..count)
+        .map(|_| view.string(limits::MEMBER_NAME_BYTES_MAX).map(str::to_string))
+        .collect::<Result<Vec<_>>>()?;
+    let title = match view.varint()?.checked_sub(1) {
+        None => None,
+        Some(number) => Some(member_name(view, &members, number)?),
+    };
+    Ok((stored, members, title))
+}
+
+fn read_members_of_field(view: &mut ByteReader<'_>, members: &[String]) -> Result<Vec<String>> {
+    let count = view.varint()?;
+    if count > members.len() as u64 {
+        return Err(view.corrupt("impossible number of members"));
+    }
+    let numbers = (0..count).map(|_| view.varint()).collect::<Result<Vec<_>>>()?;
+    numbers.into_iter().map(|number| member_name(view, members, number)).collect()
+}
+
+fn member_name(view: &ByteReader<'_>, members: &[String], number: u64) -> Result<String> {
+    let found = usize::try_from(number).ok().and_then(|number| members.get(number));
+    found.cloned().ok_or_else(|| view.corrupt("a member that the schema does not have"))
 }
 
 impl Field {
@@ -328,13 +493,8 @@ impl Field {
         ]
     }
 
-    fn write(&self, out: &mut Vec<u8>) {
-        push_bytes(out, self.name.as_bytes());
-        out.push(match self.source {
-            Source::Title => 0,
-            Source::Text => 1,
-            Source::TitleAndText => 2,
-        });
+    /// Appends what follows name and members.
+    fn write_settings(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.positions));
         out.push(match self.norms {
             NormKind::Byte => 1,
@@ -355,14 +515,8 @@ impl Field {
         }
     }
 
-    fn read(view: &mut ByteReader<'_>) -> Result<Field> {
-        let name = view.string(limits::FIELD_NAME_BYTES_MAX)?.to_string();
-        let source = match view.u8()? {
-            0 => Source::Title,
-            1 => Source::Text,
-            2 => Source::TitleAndText,
-            _ => return Err(view.corrupt("unknown field source")),
-        };
+    /// Reads what follows name and members.
+    fn read_settings(view: &mut ByteReader<'_>, name: String, members: Vec<String>) -> Result<Field> {
         let positions = read_flag(view)?;
         let norms = match view.u8()? {
             1 => NormKind::Byte,
@@ -372,7 +526,7 @@ impl Field {
         let doc_codec = read_codec(view)?;
         let freq_codec = read_codec(view)?;
         let analysis = Analysis::read(view)?;
-        Ok(Field { name, source, analysis, positions, norms, doc_codec, freq_codec })
+        Ok(Field { name, members, analysis, positions, norms, doc_codec, freq_codec })
     }
 }
 

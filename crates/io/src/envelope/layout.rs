@@ -9,8 +9,11 @@ pub const PAGE: u64 = 4096;
 /// The length of the header in bytes, which is also the file offset of the payload.
 pub const HEADER_LEN: u64 = 64;
 
-/// The version of the file format that this program writes and reads.
-pub const FORMAT_VERSION: u16 = 6;
+/// The version of the file format that this program writes.
+pub const FORMAT_VERSION: u16 = 7;
+
+/// The oldest version that this program reads.
+pub const FORMAT_VERSION_MIN: u16 = 6;
 
 /// The length of the footer in bytes.
 pub(super) const FOOTER_LEN: u64 = 64;
@@ -74,6 +77,7 @@ impl EnvelopeLayout {
 /// A decoded footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
+    pub(super) version: u16,
     pub(super) layout: EnvelopeLayout,
     pub(super) top_crc: u32,
     pub(super) seal: Seal,
@@ -84,18 +88,23 @@ pub(super) struct Footer {
 pub(super) enum FooterError {
     /// The footer is missing or its bytes were changed; the reason, for the message.
     Damaged(String),
-    /// The footer is intact but has another version of the format.
+    /// The footer is intact but has a version of the format that this program does not read.
     Version(u16),
 }
 
 /// Encodes the header of a file.
-pub(super) fn encode_header(identity: Identity) -> EndBlock {
-    encode_start(HEADER_MAGIC, identity)
+pub(super) fn encode_header(identity: Identity, version: u16) -> EndBlock {
+    encode_start(HEADER_MAGIC, identity, version)
 }
 
 /// Encodes the footer of a file. Returns it with the seal of the file.
-pub(super) fn encode_footer(identity: Identity, layout: EnvelopeLayout, top_crc: u32) -> (EndBlock, Seal) {
-    let mut bytes = encode_start(FOOTER_MAGIC, identity);
+pub(super) fn encode_footer(
+    identity: Identity,
+    version: u16,
+    layout: EnvelopeLayout,
+    top_crc: u32,
+) -> (EndBlock, Seal) {
+    let mut bytes = encode_start(FOOTER_MAGIC, identity, version);
     bytes[20..28].copy_from_slice(&layout.payload_end.to_le_bytes());
     bytes[28..32].copy_from_slice(&top_crc.to_le_bytes());
     let crc = crc32c(&bytes[..FOOTER_CRC]);
@@ -117,7 +126,7 @@ pub(super) fn decode_footer(
         return damaged_footer("the footer's checksum does not match");
     }
     let version = u16::from_le_bytes([bytes[8], bytes[9]]);
-    if version != FORMAT_VERSION {
+    if !(FORMAT_VERSION_MIN..=FORMAT_VERSION).contains(&version) {
         return Err(FooterError::Version(version));
     }
     let Some(layout) = EnvelopeLayout::of(u64_at(bytes, 20)).filter(|layout| layout.file_len == file_len)
@@ -126,7 +135,7 @@ pub(super) fn decode_footer(
     };
     let top_crc = u32_at(bytes, 28);
     // All bytes of a footer follow from these fields, so it must equal the footer that a writer encodes.
-    let (expected, seal) = encode_footer(identity, layout, top_crc);
+    let (expected, seal) = encode_footer(identity, version, layout, top_crc);
     if bytes[..20] != expected[..20] {
         let (found, expected) = (describe_identity(bytes), describe_identity(&expected));
         return damaged_footer(&format!("it is {found}, not {expected}"));
@@ -134,7 +143,7 @@ pub(super) fn decode_footer(
     if *bytes != expected {
         return damaged_footer("the footer's padding is not zero");
     }
-    Ok(Footer { layout, top_crc, seal })
+    Ok(Footer { version, layout, top_crc, seal })
 }
 
 /// Decodes the entries of a page table or of a top table.
@@ -144,10 +153,10 @@ pub(super) fn decode_entries(bytes: &[u8]) -> Box<[u32]> {
 }
 
 /// Encodes the part that header and footer have in common.
-fn encode_start(magic: &[u8; 8], identity: Identity) -> EndBlock {
+fn encode_start(magic: &[u8; 8], identity: Identity, version: u16) -> EndBlock {
     let mut bytes = [0; 64];
     bytes[..8].copy_from_slice(magic);
-    bytes[8..10].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    bytes[8..10].copy_from_slice(&version.to_le_bytes());
     bytes[10] = identity.kind;
     bytes[11] = identity.field;
     bytes[12..20].copy_from_slice(&identity.segment.to_le_bytes());
@@ -202,7 +211,7 @@ mod tests {
     /// Decodes a footer that was changed by `edit` and then given a valid checksum.
     fn decode_edited(edit: impl FnOnce(&mut EndBlock)) -> Result<Footer, FooterError> {
         let layout = EnvelopeLayout::of(1000).unwrap();
-        let (mut bytes, _) = encode_footer(IDENTITY, layout, 5);
+        let (mut bytes, _) = encode_footer(IDENTITY, FORMAT_VERSION, layout, 5);
         edit(&mut bytes);
         let crc = crc32c(&bytes[..FOOTER_CRC]);
         bytes[FOOTER_CRC..].copy_from_slice(&crc.to_le_bytes());
@@ -213,6 +222,8 @@ mod tests {
     fn crafted_footers_are_rejected() {
         assert!(decode_edited(|_| ()).is_ok());
         assert_eq!(decode_edited(|bytes| bytes[8] += 1), Err(FooterError::Version(FORMAT_VERSION + 1)));
+        assert_eq!(decode_edited(|bytes| bytes[8] = 5), Err(FooterError::Version(5)));
+        assert_eq!(decode_edited(|bytes| bytes[8] = 6).map(|footer| footer.version), Ok(6));
         let edits: [fn(&mut EndBlock); 6] = [
             |bytes| bytes[0] = b'x',
             |bytes| bytes[10] = 9,

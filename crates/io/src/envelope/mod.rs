@@ -31,6 +31,6 @@ mod read;
 mod write;
 
 pub use identity::{Identity, Seal};
-pub use layout::{FORMAT_VERSION, HEADER_LEN, PAGE};
+pub use layout::{FORMAT_VERSION, FORMAT_VERSION_MIN, HEADER_LEN, PAGE};
 pub use read::SealedFile;
 pub use write::SealedWriter;

@@ -3,7 +3,7 @@
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
 use super::layout::{
-    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, Footer, FooterError, GROUP_ENTRIES,
+    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, FORMAT_VERSION_MIN, Footer, FooterError, GROUP_ENTRIES,
     HEADER_LEN, PAGE, decode_entries, decode_footer, encode_header,
 };
 use crate::memory::{Arena, ResidentBytes};
@@ -93,6 +93,11 @@ impl SealedFile {
     /// A number unique among the files that this process opens. Each opening of a file gets a new number.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The version of the format in which it was written.
+    pub fn version(&self) -> u16 {
+        self.footer.version
     }
 
     /// The seal of this file.
@@ -346,8 +351,13 @@ impl SealedFile {
     }
 
     fn unsupported_version(&self, version: u16) -> Error {
+        let advice = match version {
+            FORMAT_VERSION.. => "a newer version of tierdex has written it and reads it",
+            _ => "index again, or read it with the version of tierdex that has written it",
+        };
         let detail = format!(
-            "it has format version {version}, and this program reads version {FORMAT_VERSION}: index again"
+            "it has format version {version}, and this program reads versions {FORMAT_VERSION_MIN} to \
+             {FORMAT_VERSION}: {advice}"
         );
         Error::new(ErrorKind::Unsupported, "open", &*self.name, detail)
     }
@@ -459,7 +469,7 @@ impl SealedFile {
             for (page, number) in pages.chunks(PAGE_LEN).zip(first..) {
                 self.check_page(number, page, table)?;
             }
-            if first == 0 && !pages.starts_with(&encode_header(self.identity)) {
+            if first == 0 && !pages.starts_with(&encode_header(self.identity, self.footer.version)) {
                 return Err(self.damage(0, "the header is not this file's"));
             }
         }
@@ -496,7 +506,7 @@ mod tests {
         let page_table = checksums.page(0, start).to_le_bytes();
         let top_table = checksums.group(0, &page_table).to_le_bytes();
         let layout = EnvelopeLayout::of(HEADER_LEN).unwrap();
-        let (footer, seal) = encode_footer(identity, layout, checksums.top(&top_table));
+        let (footer, seal) = encode_footer(identity, FORMAT_VERSION, layout, checksums.top(&top_table));
         let disk = MemDisk::new();
         let mut file = disk.create("a").unwrap();
         file.append(&[&start[..], &page_table, &top_table, &footer].concat()).unwrap();
@@ -551,7 +561,7 @@ mod tests {
 
     #[test]
     fn files_of_other_versions_are_rejected() {
-        for version in [1, FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
+        for version in [1, FORMAT_VERSION_MIN - 1, FORMAT_VERSION + 1] {
             let disk = MemDisk::new();
             let seal = SealedWriter::create(&disk, "b", IDENTITY).unwrap().finish().unwrap();
             disk.corrupt("b", |bytes| {
@@ -563,7 +573,7 @@ mod tests {
             });
             let error = SealedFile::open(&disk, "b", IDENTITY, seal).err().unwrap();
             let message =
-                format!("it has format version {version}, and this program reads version {FORMAT_VERSION}");
+                format!("it has format version {version}, and this program reads versions {FORMAT_VERSION_MIN} to");
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(error.to_string().contains(&message), "{error}");
         }
@@ -571,11 +581,11 @@ mod tests {
 
     #[test]
     fn a_foreign_header_with_valid_checksums_is_detected() {
-        open_with_header(&encode_header(IDENTITY), IDENTITY).verify().unwrap();
-        let foreign = open_with_header(&encode_header(Identity { segment: 78, ..IDENTITY }), IDENTITY);
+        open_with_header(&encode_header(IDENTITY, FORMAT_VERSION), IDENTITY).verify().unwrap();
+        let foreign = open_with_header(&encode_header(Identity { segment: 78, ..IDENTITY }, FORMAT_VERSION), IDENTITY);
         let error = foreign.verify().unwrap_err();
         assert_eq!(error.to_string(), "a is damaged at byte 0: the header is not this file's");
-        let mut unclean = encode_header(IDENTITY);
+        let mut unclean = encode_header(IDENTITY, FORMAT_VERSION);
         unclean[63] = 1;
         assert!(open_with_header(&unclean, IDENTITY).verify().is_err());
     }

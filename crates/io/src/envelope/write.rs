@@ -2,7 +2,7 @@
 
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
-use super::layout::{EnvelopeLayout, PAGE, encode_footer, encode_header};
+use super::layout::{EnvelopeLayout, FORMAT_VERSION, PAGE, encode_footer, encode_header};
 use crate::{Disk, Error, ErrorKind, Result, WriteFile};
 
 /// Bytes of the write buffer: a multiple of [`PAGE`], so that each flush begins at a page.
@@ -34,7 +34,7 @@ impl SealedWriter {
     pub fn create(disk: &dyn Disk, name: &str, identity: Identity) -> Result<Self> {
         let file = disk.create(name)?;
         let mut buffer = Vec::with_capacity(BUFFER_LEN);
-        buffer.extend_from_slice(&encode_header(identity));
+        buffer.extend_from_slice(&encode_header(identity, FORMAT_VERSION));
         Ok(SealedWriter {
             file,
             name: name.to_owned(),
@@ -109,7 +109,7 @@ impl SealedWriter {
         for (group, number) in self.page_table.chunks(PAGE_LEN).zip(0..) {
             bytes.extend_from_slice(&self.checksums.group(number, group).to_le_bytes());
         }
-        let (footer, seal) = encode_footer(self.identity, layout, self.checksums.top(&bytes));
+        let (footer, seal) = encode_footer(self.identity, FORMAT_VERSION, layout, self.checksums.top(&bytes));
         bytes.extend_from_slice(&footer);
         (bytes, seal)
     }

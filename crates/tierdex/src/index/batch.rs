@@ -5,18 +5,40 @@
 
 use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX};
 use crate::memtable::{FieldTable, SortedRun};
-use crate::schema::{Schema, Source};
+use crate::schema::{Schema, Stored};
 use crate::{Error, Result, segment::layout::id_too_long, segment::write::StoredBlocks, text::Analyzer};
 use std::sync::Arc;
+
+/// A document to add, as it is in memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DocumentRef<'d> {
+    /// External id, up to 4,096 bytes. Ids may repeat.
+    pub id: &'d str,
+    /// Values of members: the number of a member in the schema ([`Schema::member`]), and a text. A member
+    /// may have several values, whose order counts, or none.
+    pub values: &'d [(usize, &'d str)],
+    /// What the document has beside its members, as one text: kept with
+    /// [`Stored::All`](crate::schema::Stored::All), else dropped.
+    pub others: &'d str,
+}
+
+impl DocumentRef<'_> {
+    /// The values of a member.
+    pub(crate) fn values_of(&self, member: usize) -> impl Iterator<Item = &str> {
+        self.values.iter().filter(move |(number, _)| *number == member).map(|(_, text)| *text)
+    }
+}
 
 /// Collects analysed documents in memory, on one thread.
 pub struct BatchBuilder {
     schema: Arc<Schema>,
     analyzers: Vec<Analyzer>,
+    /// The members that each field indexes.
+    members: Vec<Vec<usize>>,
     tables: Vec<FieldTable>,
     ids: ExternalIds,
     stored: Option<StoredBlocks>,
-    /// Bytes of the largest document that is accepted, title and text together.
+    /// Bytes of the largest document that is accepted, all values together.
     document_bytes_max: usize,
     /// Estimate of the memory of the batch, compared with [`BATCH_BYTES`].
     bytes: usize,
@@ -60,13 +82,14 @@ pub(super) struct ExternalIds {
 }
 
 impl BatchBuilder {
-    /// An empty batch, which rejects documents with more than `document_bytes_max` bytes of title and text.
+    /// An empty batch, which rejects documents with more than `document_bytes_max` bytes of values.
     pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> BatchBuilder {
         BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
+            members: schema.fields.iter().map(|field| schema.members_of(field)).collect(),
             tables: schema.fields.iter().map(|_| FieldTable::new(FIELD_TOKENS_MAX)).collect(),
             ids: ExternalIds::default(),
-            stored: schema.stored.then(StoredBlocks::default),
+            stored: (schema.stored != Stored::Nothing).then(StoredBlocks::default),
             document_bytes_max,
             bytes: 0,
             skipped_tokens: SkippedTokens::default(),
@@ -76,11 +99,16 @@ impl BatchBuilder {
 
     /// Adds a document. After [`Error::TooLarge`] the batch is unchanged; after another error it cannot be
     /// used.
-    pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
+    pub fn add(&mut self, document: DocumentRef<'_>) -> Result<()> {
+        let DocumentRef { id, values, others } = document;
         if id.len() > ID_BYTES_MAX {
             return Err(id_too_long(id.len()));
         }
-        let bytes = title.len().saturating_add(text.len());
+        if let Some((member, _)) = values.iter().find(|(member, _)| *member >= self.schema.members.len()) {
+            return Err(Error::Usage(format!("the schema has no member of number {member}")));
+        }
+        let kept = if self.schema.stored == Stored::All { others } else { "" };
+        let bytes = values.iter().fold(kept.len(), |sum, (_, text)| sum.saturating_add(text.len()));
         if bytes > self.document_bytes_max {
             return Err(Error::TooLarge(format!(
                 "document of {bytes} bytes; the writer's memory is enough for {}: split it or raise the memory",
@@ -88,19 +116,22 @@ impl BatchBuilder {
             )));
         }
         if let Some(stored) = &mut self.stored {
-            stored.add(title, text)?;
+            for member in 0..self.schema.members.len() {
+                stored.add_values(document.values_of(member));
+            }
+            if self.schema.stored == Stored::All {
+                stored.add_values([others].into_iter());
+            }
+            stored.finish_document()?;
         }
         self.ids.bytes.push_str(id);
         self.ids.ends.push(self.ids.bytes.len());
         let mut long_words = 0;
-        for ((field, table), analyzer) in
-            self.schema.fields.iter().zip(&mut self.tables).zip(&mut self.analyzers)
+        for ((members, table), analyzer) in
+            self.members.iter().zip(&mut self.tables).zip(&mut self.analyzers)
         {
-            self.skipped_tokens.tokens_beyond += match field.source {
-                Source::Title => table.add(analyzer, &[title]),
-                Source::Text => table.add(analyzer, &[text]),
-                Source::TitleAndText => table.add(analyzer, &[title, text]),
-            };
+            let values = members.iter().flat_map(|member| document.values_of(*member));
+            self.skipped_tokens.tokens_beyond += table.add(analyzer, values);
             long_words += analyzer.take_too_long();
         }
         self.skipped_tokens.long_words += long_words;

@@ -3,10 +3,12 @@
 
 use super::{segment_terms::SegmentTerms, stop::StopSignal};
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::segment::read::{FieldReader, Norms, Segment};
-use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredWriter, write_norms};
+use crate::segment::read::{FieldReader, Norms, Segment, StoredReader};
+use crate::segment::write::{
+    FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_norms,
+};
 use crate::{
-    Result, limits::DOCUMENTS_MAX, schema::Schema, segment::SegmentMeta, segment::layout::too_many_documents,
+    Result, limits::DOCUMENTS_MAX, schema::Schema, schema::Stored, segment::SegmentMeta, segment::layout::too_many_documents,
 };
 use tierdex_io::Disk;
 
@@ -41,8 +43,8 @@ pub(super) fn merge_segments(
         input.ids().for_each(|id| ids.add(id.as_bytes()))?;
     }
     meta.files.push(ids.finish()?);
-    if schema.stored {
-        meta.files.push(merge_stored(disk, inputs, id, stop)?);
+    if schema.stored != Stored::Nothing {
+        meta.files.push(merge_stored(disk, schema, inputs, id, stop)?);
     }
     Ok(meta)
 }
@@ -62,22 +64,49 @@ fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     Ok((exact, codes))
 }
 
-/// Copies the compressed blocks of stored documents of all segments.
+/// Copies the compressed blocks of stored documents of all segments. Those of segments that were written with
+/// fewer members or in an older version are written again.
 fn merge_stored(
     disk: &dyn Disk,
+    schema: &Schema,
     inputs: &[Segment],
     id: u64,
     stop: &StopSignal,
 ) -> Result<crate::segment::layout::FileMeta> {
-    let mut writer = StoredWriter::create(disk, id)?;
+    let members = schema.stored_members();
+    let mut writer = StoredWriter::create(disk, id, members)?;
     for stored in inputs.iter().filter_map(Segment::stored) {
+        let is_current = stored.has_current_blocks(members);
         for number in 0..stored.blocks() {
             stop.check()?;
+            if !is_current {
+                writer.add_blocks(&rewrite_block(stored, number, schema)?)?;
+                continue;
+            }
             let block = stored.block(number)?;
             writer.add_block(block.documents, block.raw_len, &block.packed)?;
         }
     }
     writer.finish()
+}
+
+/// The documents of a block with the members of a newer schema, which has more.
+fn rewrite_block(stored: &StoredReader, number: u64, schema: &Schema) -> Result<StoredBlocks> {
+    let mut blocks = StoredBlocks::default();
+    let has_others = schema.stored == Stored::All;
+    stored.for_each_of_block(number, |mut values| {
+        // What a document has beside its members is behind them.
+        let others = if has_others { values.pop() } else { None };
+        for member in 0..schema.members.len() {
+            blocks.add_values(values.get(member).into_iter().flatten().map(String::as_str));
+        }
+        if has_others {
+            blocks.add_values(others.iter().flatten().map(String::as_str));
+        }
+        blocks.finish_document()
+    })?;
+    blocks.close_block()?;
+    Ok(blocks)
 }
 
 /// Appends all terms of `fields` to `writer`, each with its postings in all of them.

@@ -35,16 +35,16 @@ impl FieldTable {
         }
     }
 
-    /// Adds the next document. Its text has several `parts`, such as title and text, whose positions are
-    /// counted on. Returns the number of tokens from position `tokens_max` on, which are not indexed.
-    pub fn add(&mut self, analyzer: &mut Analyzer, parts: &[&str]) -> u64 {
+    /// Adds the next document, which has these values in the field; positions are counted on from value to
+    /// value. Returns the number of tokens from position `tokens_max` on, which are not indexed.
+    pub fn add<'v>(&mut self, analyzer: &mut Analyzer, values: impl Iterator<Item = &'v str>) -> u64 {
         let start = self.tokens.len();
         let mut position = 0;
         let (mut length, mut beyond) = (0, 0);
         let tokens_max = self.tokens_max;
         let (interner, tokens) = (&mut self.interner, &mut self.tokens);
-        for part in parts {
-            position = analyzer.analyze(part, position, |token| {
+        for value in values {
+            position = analyzer.analyze(value, position, |token| {
                 if token.position < tokens_max {
                     tokens.resize(start + token.position as usize, DROPPED_TOKEN);
                     tokens.push(interner.intern(token.term.as_bytes()));

@@ -1,8 +1,9 @@
-//! Reads titles and texts from `stored`: zstd-compressed blocks of documents, and an index of the blocks.
+//! Reads the values of documents from `stored`: zstd-compressed blocks of documents, and an index of the
+//! blocks.
 
 use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
-use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use crate::limits::{DOCUMENT_BYTES_MAX, MEMBERS_MAX};
 use crate::{Error, Result, bytes::ByteReader};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -13,11 +14,13 @@ use zstd::stream::raw::Decoder;
 /// bytes u32.
 const INDEX_ENTRY_BYTES: u64 = 16;
 
-/// Looks up title and text of a document. Binary search reads the block index from the file; nothing is
+/// Looks up the stored values of a document. Binary search reads the block index from the file; nothing is
 /// resident.
 pub struct StoredReader {
     file: SealedFile,
     documents: u32,
+    /// Number of members that each document has.
+    members: usize,
     blocks: u64,
     /// Offset of the block index in the file.
     index_at: u64,
@@ -25,14 +28,11 @@ pub struct StoredReader {
     decoder: Mutex<Option<Decoder<'static>>>,
 }
 
-/// The stored parts of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredDocument {
-    /// The title, possibly empty.
-    pub title: String,
-    /// The text.
-    pub text: String,
-}
+/// The values of each stored member of a document.
+pub type StoredValues = Vec<Vec<String>>;
+
+/// The first version in which documents have members; before, each had a title and a text.
+const MEMBERS_VERSION: u16 = 7;
 
 /// A compressed block as stored in the file.
 pub struct PackedBlock {
@@ -60,47 +60,87 @@ struct StoredBlockEntry {
 
 impl StoredReader {
     pub(super) fn open(file: SealedFile, documents: u32) -> Result<StoredReader> {
-        let [blocks, index_at] = read_tail::<2>(&file)?;
+        let (blocks, index_at, members, tail_bytes) = if file.version() < MEMBERS_VERSION {
+            let [blocks, index_at] = read_tail::<2>(&file)?;
+            (blocks, index_at, 2, 16)
+        } else {
+            let [blocks, index_at, members] = read_tail::<3>(&file)?;
+            (blocks, index_at, members, 24)
+        };
         let payload = file.payload();
-        let end =
-            blocks.checked_mul(INDEX_ENTRY_BYTES).and_then(|len| index_at.checked_add(len)?.checked_add(16));
+        let end = blocks
+            .checked_mul(INDEX_ENTRY_BYTES)
+            .and_then(|len| index_at.checked_add(len)?.checked_add(tail_bytes));
         let fits = index_at >= payload.start && end == Some(payload.end);
+        // One more than the members of a schema: what a document has beside them.
+        let fits = fits && members <= MEMBERS_MAX as u64 + 1;
         if !fits || (blocks == 0) != (documents == 0) || blocks > u64::from(documents) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
-        Ok(StoredReader { file, documents, blocks, index_at, decoder: Mutex::new(None) })
+        let members = members as usize;
+        Ok(StoredReader { file, documents, members, blocks, index_at, decoder: Mutex::new(None) })
     }
 
-    /// Title and text of a document, truncated to [`PREVIEW_TITLE_BYTES`] and [`PREVIEW_TEXT_BYTES`]. Takes
-    /// at most these plus [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory, however long the document is.
+    /// Number of members that each document has.
+    pub fn members(&self) -> usize {
+        self.members
+    }
+
+    /// Whether blocks can be copied to a file of the current version with this number of members.
+    pub fn has_current_blocks(&self, members: usize) -> bool {
+        self.file.version() >= MEMBERS_VERSION && self.members == members
+    }
+
+    /// The values of each member of a document. `bytes_max` returns the maximum bytes of the next value of a
+    /// member, beyond which it is cut. Takes at most these plus [`UNPACK_BYTES`](super::UNPACK_BYTES) of
+    /// memory, however long the document is.
     ///
     /// # Errors
     /// If the part of the block that is read is damaged.
-    pub fn preview(&self, document: u32) -> Result<StoredDocument> {
-        self.read(document, PREVIEW_TITLE_BYTES, PREVIEW_TEXT_BYTES)
-    }
-
-    /// Title and text of a document.
-    pub fn get(&self, document: u32) -> Result<StoredDocument> {
-        self.read(document, DOCUMENT_BYTES_MAX, DOCUMENT_BYTES_MAX)
-    }
-
-    fn read(&self, document: u32, title_max: usize, text_max: usize) -> Result<StoredDocument> {
+    pub fn get(&self, document: u32, mut bytes_max: impl FnMut(usize) -> usize) -> Result<StoredValues> {
         self.unpack_block(self.find_block(document)?, |unpacker, of| {
             for _ in of.first..document {
-                unpacker.string(0)?;
-                unpacker.string(0)?;
+                self.unpack_document(unpacker, |_| 0)?;
             }
-            Ok(StoredDocument { title: unpacker.string(title_max)?, text: unpacker.string(text_max)? })
+            self.unpack_document(unpacker, &mut bytes_max)
         })
+    }
+
+    /// Calls `body` with the values of all documents of a block.
+    pub fn for_each_of_block(&self, number: u64, mut body: impl FnMut(StoredValues) -> Result<()>) -> Result<()> {
+        self.unpack_block(number, |unpacker, of| {
+            (0..of.count).try_for_each(|_| body(self.unpack_document(unpacker, |_| DOCUMENT_BYTES_MAX)?))?;
+            unpacker.finish(u64::from(of.raw_len))
+        })
+    }
+
+    fn unpack_document(
+        &self,
+        unpacker: &mut Unpacker<'_>,
+        mut bytes_max: impl FnMut(usize) -> usize,
+    ) -> Result<StoredValues> {
+        let is_old = self.file.version() < MEMBERS_VERSION;
+        let values_of = |member| {
+            let mut values = Vec::new();
+            loop {
+                let max = bytes_max(member);
+                let (value, more) =
+                    if is_old { (unpacker.string(max)?, false) } else { unpacker.value(max)? };
+                if max > 0 {
+                    values.push(value);
+                }
+                if !more {
+                    return Ok(values);
+                }
+            }
+        };
+        (0..self.members).map(values_of).collect()
     }
 
     /// Decompresses and checks a whole block; returns the range of its documents.
     pub fn check_block(&self, number: u64) -> Result<Range<u32>> {
         self.unpack_block(number, |unpacker, of| {
-            for _ in 0..2 * u64::from(of.count) {
-                unpacker.string(DOCUMENT_BYTES_MAX)?;
-            }
+            (0..of.count).try_for_each(|_| self.unpack_document(unpacker, |_| DOCUMENT_BYTES_MAX).map(drop))?;
             unpacker.finish(u64::from(of.raw_len))?;
             Ok(of.first..of.first + of.count)
         })

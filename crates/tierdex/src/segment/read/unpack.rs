@@ -65,9 +65,21 @@ impl<'a> Unpacker<'a> {
         Ok(unpacker)
     }
 
-    /// The next string, truncated to at most `bytes_max` bytes at a character boundary.
+    /// The next string, whose length is written by itself, truncated to at most `bytes_max` bytes at a
+    /// character boundary.
     pub(super) fn string(&mut self, bytes_max: usize) -> Result<String> {
         let len = self.varint()?;
+        self.text(len, bytes_max)
+    }
+
+    /// The next value of a member, truncated to at most `bytes_max` bytes at a character boundary, and
+    /// whether another value of the member follows.
+    pub(super) fn value(&mut self, bytes_max: usize) -> Result<(String, bool)> {
+        let head = self.varint()?;
+        Ok((self.text(head >> 1, bytes_max)?, head & 1 == 1))
+    }
+
+    fn text(&mut self, len: u64, bytes_max: usize) -> Result<String> {
         if len > DOCUMENT_BYTES_MAX as u64 {
             return Err(self.corrupt("string is impossibly long"));
         }

@@ -1,9 +1,9 @@
-//! Writes `stored`: titles and texts in zstd-compressed blocks of at least 16 KiB, then an index of the
+//! Writes `stored`: the values of documents in zstd-compressed blocks of at least 16 KiB, then an index of the
 //! blocks.
 
 use super::super::layout::{FileKind, FileMeta, push_tail};
 use super::file::{create, seal};
-use crate::{Error, Result, bytes::push_bytes, limits::STORED_BLOCK_BYTES};
+use crate::{Error, Result, bytes::push_varint, limits::STORED_BLOCK_BYTES};
 use tierdex_io::{Disk, SealedWriter};
 use zstd::bulk::Compressor;
 
@@ -15,17 +15,30 @@ const ZSTD_LEVEL: i32 = 1;
 pub struct StoredBlocks {
     /// Number of documents, decompressed bytes, and compressed bytes of each block.
     blocks: Vec<(u32, u32, Vec<u8>)>,
-    /// The block under construction: titles and texts, and number of documents.
+    /// The block under construction: the values of documents, and number of documents.
     raw: Vec<u8>,
     documents: u32,
     compressor: Option<Compressor<'static>>,
 }
 
 impl StoredBlocks {
-    /// Appends the next document.
-    pub fn add(&mut self, title: &str, text: &str) -> Result<()> {
-        push_bytes(&mut self.raw, title.as_bytes());
-        push_bytes(&mut self.raw, text.as_bytes());
+    /// Appends the values of the next member of a document. Without values the member is empty.
+    pub fn add_values<'v>(&mut self, mut values: impl Iterator<Item = &'v str>) {
+        let mut value = values.next().unwrap_or_default();
+        loop {
+            let next = values.next();
+            // The lowest bit: another value of the member follows.
+            push_varint(&mut self.raw, (value.len() as u64) << 1 | u64::from(next.is_some()));
+            self.raw.extend_from_slice(value.as_bytes());
+            match next {
+                Some(next) => value = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Ends a document whose members were added.
+    pub fn finish_document(&mut self) -> Result<()> {
         self.documents += 1;
         if self.raw.len() >= STORED_BLOCK_BYTES { self.close_block() } else { Ok(()) }
     }
@@ -50,16 +63,17 @@ impl StoredBlocks {
 /// Writes compressed blocks in the order of documents.
 pub struct StoredWriter {
     file: SealedWriter,
+    members: usize,
     index: Vec<u8>,
     blocks: u64,
     documents: u32,
 }
 
 impl StoredWriter {
-    /// Creates the file.
-    pub fn create(disk: &dyn Disk, segment: u64) -> Result<StoredWriter> {
+    /// Creates the file, of documents with this number of stored members.
+    pub fn create(disk: &dyn Disk, segment: u64, members: usize) -> Result<StoredWriter> {
         let file = create(disk, segment, 0, FileKind::Stored)?;
-        Ok(StoredWriter { file, index: Vec::new(), blocks: 0, documents: 0 })
+        Ok(StoredWriter { file, members, index: Vec::new(), blocks: 0, documents: 0 })
     }
 
     /// Appends blocks, all of them closed.
@@ -86,7 +100,7 @@ impl StoredWriter {
         let at = self.file.position();
         self.file.write(&self.index)?;
         let mut tail = Vec::new();
-        push_tail(&mut tail, &[self.blocks, at]);
+        push_tail(&mut tail, &[self.blocks, at, self.members as u64]);
         self.file.write(&tail)?;
         seal(self.file, 0, FileKind::Stored)
     }

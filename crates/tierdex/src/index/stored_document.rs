@@ -1,0 +1,98 @@
+//! Stored documents as users see them: the values of members by their names.
+
+use super::searcher::Searcher;
+use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use crate::schema::{Schema, Stored};
+use crate::{Result, segment::read::StoredValues};
+
+/// The stored values of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredDocument {
+    members: Vec<(String, Vec<String>)>,
+    title: Option<usize>,
+    others: String,
+}
+
+impl StoredDocument {
+    fn new(schema: &Schema, mut values: StoredValues) -> StoredDocument {
+        let others = match schema.stored {
+            // Behind the members. A segment that was written before members were added has fewer of them.
+            Stored::All => values.pop().and_then(|mut others| others.pop()).unwrap_or_default(),
+            _ => String::new(),
+        };
+        let mut values = values.into_iter();
+        let members = schema.members.iter().map(|name| {
+            let mut values = values.next().unwrap_or_default();
+            // A member without values is stored as an empty one.
+            values.retain(|value| !value.is_empty());
+            (name.clone(), values)
+        });
+        let members = members.collect();
+        let title = schema.title.as_ref().and_then(|title| schema.member(title));
+        StoredDocument { members, title, others }
+    }
+
+    /// The names of the members in the order of the schema, each with the values that are not empty.
+    pub fn members(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.members.iter().map(|(name, values)| (name.as_str(), &values[..]))
+    }
+
+    /// The values of a member that are not empty, in their order; none if there is no such member.
+    pub fn values(&self, member: &str) -> &[String] {
+        self.members.iter().find(|(name, _)| name == member).map_or(&[], |(_, values)| values)
+    }
+
+    /// The first value of a member that is not empty; an empty text if there is none.
+    pub fn value(&self, member: &str) -> &str {
+        self.values(member).first().map_or("", String::as_str)
+    }
+
+    /// The first value of the title ([`Schema::title`]).
+    pub fn title(&self) -> &str {
+        let values = self.title.map(|title| &self.members[title].1);
+        values.and_then(|values| values.first()).map_or("", String::as_str)
+    }
+
+    /// What the document has beside the members of the schema, if the schema keeps it ([`Stored::All`]).
+    pub fn others(&self) -> &str {
+        &self.others
+    }
+}
+
+impl Searcher {
+    /// The stored values of a document; `None` when the index does not store them.
+    pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
+        self.read_stored(document, |_| DOCUMENT_BYTES_MAX)
+    }
+
+    /// The beginnings of the title and of the members of a field, for display: at most
+    /// [`PREVIEW_TITLE_BYTES`] of the title, and [`PREVIEW_TEXT_BYTES`] of the others together. `None` when
+    /// the index does not store them. Takes at most these bytes and
+    /// [`UNPACK_BYTES`](crate::segment::read::UNPACK_BYTES) of memory, however long the document is.
+    pub fn preview(&self, document: u32, fields: &[usize]) -> Result<Option<StoredDocument>> {
+        let schema = self.index().schema();
+        let title = schema.title.as_ref().and_then(|title| schema.member(title));
+        let shown: Vec<usize> =
+            fields.iter().flat_map(|field| schema.members_of(&schema.fields[*field])).collect();
+        let mut left = PREVIEW_TEXT_BYTES;
+        let mut has_title = false;
+        self.read_stored(document, |member| match member {
+            _ if Some(member) == title => {
+                let is_first = !std::mem::replace(&mut has_title, true);
+                if is_first { PREVIEW_TITLE_BYTES } else { 0 }
+            }
+            _ if shown.contains(&member) => std::mem::take(&mut left),
+            _ => 0,
+        })
+    }
+
+    fn read_stored(
+        &self,
+        document: u32,
+        bytes_max: impl FnMut(usize) -> usize,
+    ) -> Result<Option<StoredDocument>> {
+        let (segment, local) = self.locate(document)?;
+        let values = segment.stored().map(|stored| stored.get(local, bytes_max)).transpose()?;
+        Ok(values.map(|values| StoredDocument::new(self.index().schema(), values)))
+    }
+}
