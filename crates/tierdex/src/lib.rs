@@ -28,8 +28,8 @@
 //! # let dir = temporary.path().join("my-index");
 //!
 //! let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-//! writer.add("d1", "Solid-state disk", "A disk without moving parts.")?;
-//! writer.add("d2", "Hard disk", "A disk with platters that turn.")?;
+//! writer.add("d1", &[("title", "Solid-state disk"), ("text", "A disk without moving parts.")])?;
+//! writer.add("d2", &[("title", "Hard disk"), ("text", "A disk with platters that turn.")])?;
 //! writer.commit(Merge::Keep)?;
 //!
 //! let engine = Engine::open(&dir, &EngineOptions::new())?;
@@ -37,8 +37,8 @@
 //! let query = Query::parse("disk AND (platters OR tape)", snapshot.schema())?;
 //! let hits = engine.search(SearchRequest::new(query))?;
 //! for (hit, id) in hits.hits.iter().zip(hits.ids()?) {
-//!     let title = snapshot.stored(hit.document)?.map(|stored| stored.title);
-//!     println!("{:.3} {id} {}", hit.score, title.unwrap_or_default());
+//!     let stored = snapshot.stored(hit.document)?.unwrap_or_default();
+//!     println!("{:.3} {id} {}", hit.score, stored.title());
 //! }
 //! # assert_eq!(hits.ids()?, ["d2"]);
 //! # Ok::<(), tierdex::Error>(())
@@ -56,10 +56,8 @@
 //! # let dir = temporary.path().join("my-index");
 //!
 //! // Any iterator: lines of a file, rows of a database.
-//! let documents = (0..10_000).map(|number| Document {
-//!     id: format!("{number}"),
-//!     title: String::new(),
-//!     text: format!("entry {number} of device {}", number % 7),
+//! let documents = (0..10_000).map(|number| {
+//!     Document::new(number).with("text", format!("entry {number} of device {}", number % 7))
 //! });
 //! let options = WriterOptions { memory: 64 << 20, ..WriterOptions::default() };
 //! let mut writer = IndexWriter::create(&dir, Schema::default(), options)?;
@@ -86,8 +84,8 @@
 //! # let temporary = tempfile::tempdir().unwrap();
 //! # let dir = temporary.path().join("my-index");
 //! # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-//! # writer.add("d1", "", "one")?;
-//! # writer.add("d2", "", "two")?;
+//! # writer.add("d1", &[("text", "one")])?;
+//! # writer.add("d2", &[("text", "two")])?;
 //! # writer.commit(Merge::Keep)?;
 //!
 //! let engine = Engine::open(&dir, &EngineOptions::new())?;
@@ -105,8 +103,7 @@
 //!
 //! # Limits
 //!
-//! Linux on a 64-bit processor. One writer at a time. Documents have an id, a title and a text; they cannot
-//! be changed or deleted yet. Modules that this page does not list are internal and change without notice.
+//! Linux on a 64-bit processor. One writer at a time. Documents cannot be changed or deleted yet. Modules that this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
 // ARCHITECTURE.md says which of these modules may use which.
@@ -134,13 +131,12 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
-    CheckReport, Document, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions, SkippedTokens,
-    StopSignal, WriterOptions, check, check_id, run_id,
+    CheckReport, Document, DocumentRef, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions, SkippedTokens,
+    StopSignal, StoredDocument, WriterOptions, check, check_id, run_id,
 };
 pub use query::{Query, TermStats};
 pub use rank::{Bm25, Scorer, Statistics};
 pub use schema::Schema;
-pub use segment::read::StoredDocument;
 #[doc(inline)]
 pub use tierdex_cache::{CacheStats, PolicyKind, ReadCosts};
 #[doc(inline)]

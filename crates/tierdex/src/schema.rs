@@ -234,6 +234,16 @@ impl Schema {
         self.members.iter().position(|member| member == name)
     }
 
+    /// The number of the member with this name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none; the message lists the members.
+    pub fn member_named(&self, name: &str) -> Result<usize> {
+        self.member(name).ok_or_else(|| {
+            Error::Usage(format!("the schema has no member `{name}`; it has {}", self.members.join(", ")))
+        })
+    }
+
     /// The numbers of the members of a field, in the order in which it indexes them.
     pub(crate) fn members_of(&self, field: &Field) -> Vec<usize> {
         field.members.iter().filter_map(|name| self.member(name)).collect()

@@ -13,8 +13,8 @@
 //! # let (first, second) = (temporary.path().join("first"), temporary.path().join("second"));
 //!
 //! let mut writer = IndexWriter::create(&first, Schema::default(), WriterOptions::default())?;
-//! writer.add("d1", "", "solid state disk")?;
-//! writer.add("d2", "", "hard disk")?;
+//! writer.add("d1", &[("text", "solid state disk")])?;
+//! writer.add("d2", &[("text", "hard disk")])?;
 //! writer.commit(Merge::One)?;
 //!
 //! let mut file = Vec::new();
@@ -30,7 +30,7 @@ mod export;
 mod import;
 mod wire;
 
-use crate::schema::{Field, Schema, Source};
+use crate::schema::{Schema, Stored};
 
 pub use export::export;
 pub use import::import;
@@ -74,5 +74,5 @@ pub struct CiffReport {
 
 /// A schema that [`import`] accepts: one field, `text`, without positions and stored documents.
 pub fn schema() -> Schema {
-    Schema { fields: vec![Field::new("text", Source::TitleAndText)], stored: false }
+    Schema { stored: Stored::Nothing, ..Schema::default() }
 }

@@ -6,18 +6,20 @@ use crate::query::{Marks, Query, TermStats};
 use crate::text::{Analyzer, Snippet, snippet};
 use crate::{Error, Result};
 
-/// The title of a document, and the part of its text that contains the most terms of a query.
+/// The title of a document, and the part of its values that contains the most terms of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preview {
     /// The first 16 KiB of the title; empty if the document has none.
     pub title: String,
-    /// The best part of the first 256 KiB of the text; empty if the document has none.
+    /// The best part of the first 256 KiB of the values of the fields that the query searches, without the
+    /// title; empty if the document has none.
     pub snippet: Snippet,
 }
 
-/// Makes previews of the hits of one query: the terms of the query are looked up once. The terms that the
-/// query has in the first field of the schema are marked.
+/// Makes previews of the hits of one query: the terms of the query are looked up once. A snippet is of one
+/// field that the query searches, the one with the most matches, and the terms of the query in this field are
+/// marked.
 ///
 /// ```
 /// use tierdex::{Engine, EngineOptions, Query, SearchRequest};
@@ -25,7 +27,7 @@ pub struct Preview {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let dir = dir.path().join("index");
 /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-/// # writer.add("1", "Disks", "A solid state disk is a disk without moving parts.")?;
+/// # writer.add("1", &[("title", "Disks"), ("text", "A solid state disk is a disk without moving parts.")])?;
 /// # writer.commit(Merge::Keep)?;
 ///
 /// let engine = Engine::open(&dir, &EngineOptions::new())?;
@@ -40,6 +42,14 @@ pub struct Preview {
 /// ```
 pub struct Highlighter<'s> {
     snapshot: &'s Snapshot,
+    fields: Vec<HighlightedField>,
+}
+
+/// A field from which snippets are taken.
+struct HighlightedField {
+    number: usize,
+    /// The names of its members, without the title if it has others.
+    members: Vec<String>,
     marks: Marks,
     analyzer: Analyzer,
 }
@@ -53,9 +63,18 @@ impl Highlighter<'_> {
     /// [`Error::Storage`] when the file of stored texts cannot be read or is damaged;
     /// [`Error::Usage`] when there is no such document.
     pub fn preview(&mut self, document: u32, width: usize) -> Result<Option<Preview>> {
-        let Some(stored) = self.snapshot.searcher().preview(document)? else { return Ok(None) };
-        let snippet = snippet(&stored.text, &mut self.analyzer, |term| self.marks.find(term), width);
-        Ok(Some(Preview { title: stored.title, snippet }))
+        let numbers: Vec<usize> = self.fields.iter().map(|field| field.number).collect();
+        let Some(stored) = self.snapshot.searcher().preview(document, &numbers)? else { return Ok(None) };
+        let mut best = Snippet::default();
+        for HighlightedField { members, marks, analyzer, .. } in &mut self.fields {
+            let values: Vec<&str> =
+                members.iter().flat_map(|member| stored.values(member)).map(String::as_str).collect();
+            let found = snippet(&values.join("\n"), analyzer, |term| marks.find(term), width);
+            if best.text.is_empty() || found.marks.len() > best.marks.len() {
+                best = found;
+            }
+        }
+        Ok(Some(Preview { title: stored.title().to_string(), snippet: best }))
     }
 }
 
@@ -68,8 +87,30 @@ impl Snapshot {
     /// damaged; [`Error::Usage`] as [`Engine::submit`](crate::Engine::submit) for the query.
     pub fn highlighter(&self, query: &Query) -> Result<Highlighter<'_>> {
         query.check(self.schema())?;
-        let analyzer = Analyzer::new(&self.schema().fields[0].analysis);
-        Ok(Highlighter { snapshot: self, marks: self.searcher().marks(query, 0)?, analyzer })
+        let schema = self.schema();
+        let mut numbers = query.fields();
+        // A query of the title alone shows the beginning of the first field.
+        let shows_text = |number: &usize| !self.shown_members(*number).is_empty();
+        numbers.retain(shows_text);
+        if numbers.is_empty() {
+            numbers.extend((0..schema.fields.len()).find(shows_text));
+        }
+        let fields = numbers.into_iter().map(|number| {
+            Ok(HighlightedField {
+                number,
+                members: self.shown_members(number),
+                marks: self.searcher().marks(query, number)?,
+                analyzer: Analyzer::new(&schema.fields[number].analysis),
+            })
+        });
+        Ok(Highlighter { snapshot: self, fields: fields.collect::<Result<_>>()? })
+    }
+
+    /// The members of a field without the title.
+    fn shown_members(&self, field: usize) -> Vec<String> {
+        let schema = self.schema();
+        let members = schema.fields[field].members.iter().filter(|member| Some(*member) != schema.title.as_ref());
+        members.cloned().collect()
     }
 
     /// The part of a text of about `width` bytes that contains the most terms of a query; `None` if the
@@ -90,7 +131,7 @@ impl Snapshot {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let dir = dir.path().join("index");
     /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-    /// # writer.add("1", "", "disk disks display")?;
+    /// # writer.add("1", &[("text", "disk disks display")])?;
     /// # writer.commit(Merge::Keep)?;
     /// let engine = Engine::open(&dir, &EngineOptions::new())?;
     /// let terms = engine.snapshot().terms(0, "disk", None, 10)?;
@@ -152,7 +193,7 @@ impl Snapshot {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let dir = dir.path().join("index");
     /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-    /// # writer.add("1", "", "a solid state disk")?;
+    /// # writer.add("1", &[("text", "a solid state disk")])?;
     /// # writer.commit(Merge::Keep)?;
     /// let snapshot = Engine::open(&dir, &EngineOptions::new())?.snapshot();
     /// let query = Query::parse("+solid +disk", snapshot.schema())?;

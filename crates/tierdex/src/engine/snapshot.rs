@@ -9,8 +9,8 @@ use super::meta_tier::{MetaTier, MetadataLocation};
 use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::{resident_sizes::ResidentSizes, settings::EngineSettings};
-use crate::index::{HitIds, Index, SearchHit, Searcher};
-use crate::segment::read::{FILES, Segment, StoredDocument};
+use crate::index::{HitIds, Index, SearchHit, Searcher, StoredDocument};
+use crate::segment::read::{FILES, Segment};
 use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema};
 use std::sync::{Arc, Weak};
 use tierdex_cache::PageCache;
@@ -140,7 +140,7 @@ impl Snapshot {
         Ok(ids)
     }
 
-    /// Title and text of a document ([`SearchHit::document`]); `None` if the schema does not keep them.
+    /// The stored values of a document ([`SearchHit::document`]); `None` if the schema does not keep them.
     ///
     /// # Errors
     /// As [`Snapshot::ids`].

@@ -278,7 +278,7 @@ pub(super) fn import_segment(
     let [field] = schema.fields.as_slice() else {
         return Err(Error::Usage("lists are imported into an index of one field".to_string()));
     };
-    if schema.stored || field.positions {
+    if schema.stored != Stored::Nothing || field.positions {
         return Err(Error::Usage("lists are imported without positions and stored text".to_string()));
     }
     if lengths.is_empty() {

@@ -7,7 +7,7 @@
 //!
 //! So the index depends on the pieces of the input, but not on the number of threads.
 
-use super::batch::{BatchBuilder, SealedBatch};
+use super::batch::{BatchBuilder, DocumentRef, SealedBatch};
 use super::writer::IndexWriter;
 use crate::error::Result;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -22,7 +22,7 @@ fn ingest_all<R, P>(
     writer: &mut IndexWriter,
     threads: usize,
     mut next: impl FnMut() -> Result<Option<R>> + Send,
-    parse: impl Fn(R, &mut dyn FnMut(&str, &str, &str) -> Result<()>) -> Result<P> + Sync,
+    parse: impl Fn(R, &mut dyn FnMut(DocumentRef<'_>) -> Result<()>) -> Result<P> + Sync,
     mut report: impl FnMut(P) -> Result<()>,
 ) -> Result<()>
 where
@@ -32,8 +32,8 @@ where
     let (schema, document_max) = (writer.schema().clone(), writer.document_bytes_max());
     let parse_piece = |batch: &mut BatchBuilder, piece: R| -> ParsedPiece<P> {
         let mut sealed = Vec::new();
-        let reported = parse(piece, &mut |id, title, text| {
-            batch.add(id, title, text)?;
+        let reported = parse(piece, &mut |document| {
+            batch.add(document)?;
             if batch.is_full() {
                 sealed.push(batch.seal()?);
             }
@@ -85,15 +85,43 @@ where
     })
 }
 
-/// A document to add to an index.
+/// A document to add to an index: an id, and values of members by their names.
+///
+/// ```
+/// use tierdex::Document;
+///
+/// let document = Document::new(17).with("title", "Disks").with("text", "A solid state disk.");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// External id, up to 4,096 bytes. Ids may repeat.
-    pub id: String,
-    /// Title, possibly empty.
-    pub title: String,
-    /// Text, possibly empty.
-    pub text: String,
+    id: String,
+    values: Vec<(String, String)>,
+    others: String,
+}
+
+impl Document {
+    /// A document without values. The id has up to 4,096 bytes; ids may repeat.
+    pub fn new(id: impl ToString) -> Document {
+        Document { id: id.to_string(), ..Document::default() }
+    }
+
+    /// Adds a value of a member; a member may have several values.
+    #[must_use]
+    pub fn with(mut self, member: impl Into<String>, value: impl Into<String>) -> Document {
+        self.values.push((member.into(), value.into()));
+        self
+    }
+
+    /// Sets what the document has beside its members ([`DocumentRef::others`]).
+    #[must_use]
+    pub fn with_others(mut self, others: impl Into<String>) -> Document {
+        self.others = others.into();
+        self
+    }
+
+    fn bytes(&self) -> usize {
+        self.values.iter().map(|(_, value)| value.len()).sum::<usize>() + self.id.len() + self.others.len()
+    }
 }
 
 /// Bytes of documents that [`IndexWriter::add_all`] collects for a thread.
@@ -105,13 +133,14 @@ impl IndexWriter {
     ///
     /// - `next` returns raw pieces of the input in order, such as some hundred kilobytes of whole lines, and
     ///   `None` after the last.
-    /// - `parse` adds the documents of a piece by the given function, `add(id, title, text)`, and returns a
+    /// - `parse` adds the documents of a piece by the given function, `add(document)`, and returns a
     ///   report. It runs on several threads. A document that `add` rejects with [`Error::TooLarge`] is left
     ///   out, and `parse` may go on; any other error must be returned.
     /// - `report` receives the reports in the order of the pieces, on the calling thread, and may stop with
     ///   an error.
     ///
     /// ```
+    /// use tierdex::DocumentRef;
     /// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let dir = dir.path().join("index");
@@ -125,7 +154,7 @@ impl IndexWriter {
     ///         let mut malformed = 0;
     ///         for line in piece.lines() {
     ///             match line.split_once('\t') {
-    ///                 Some((id, text)) => add(id, "", text)?,
+    ///                 Some((id, text)) => add(DocumentRef { id, values: &[(1, text)], others: "" })?,
     ///                 None => malformed += 1,
     ///             }
     ///         }
@@ -150,7 +179,7 @@ impl IndexWriter {
         &mut self,
         threads: usize,
         next: impl FnMut() -> Result<Option<R>> + Send,
-        parse: impl Fn(R, &mut dyn FnMut(&str, &str, &str) -> Result<()>) -> Result<P> + Sync,
+        parse: impl Fn(R, &mut dyn FnMut(DocumentRef<'_>) -> Result<()>) -> Result<P> + Sync,
         report: impl FnMut(P) -> Result<()>,
     ) -> Result<()>
     where
@@ -175,19 +204,22 @@ impl IndexWriter {
         D: IntoIterator<Item = Document>,
         D::IntoIter: Send,
     {
-        let mut documents = documents.into_iter();
+        let (mut documents, schema) = (documents.into_iter(), self.schema().clone());
         let piece = || {
             let (mut piece, mut bytes) = (Vec::new(), 0);
             while bytes < PIECE_BYTES
                 && let Some(document) = documents.next()
             {
-                bytes += document.id.len() + document.title.len() + document.text.len();
+                bytes += document.bytes();
                 piece.push(document);
             }
             Ok(Some(piece).filter(|piece| !piece.is_empty()))
         };
-        let add = |piece: Vec<Document>, add: &mut dyn FnMut(&str, &str, &str) -> Result<()>| {
-            piece.iter().try_for_each(|Document { id, title, text }| add(id, title, text))
+        let add = |piece: Vec<Document>, add: &mut dyn FnMut(DocumentRef<'_>) -> Result<()>| {
+            piece.iter().try_for_each(|Document { id, values, others }| {
+                let values = values.iter().map(|(name, value)| Ok((schema.member_named(name)?, value.as_str())));
+                add(DocumentRef { id, values: &values.collect::<Result<Vec<_>>>()?, others })
+            })
         };
         self.ingest(threads, piece, add, |()| Ok(()))
     }

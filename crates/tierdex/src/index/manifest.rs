@@ -5,7 +5,7 @@ use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
 use crate::segment::{FileKind, SegmentMeta};
 use crate::{Error, Result, schema::Schema, segment::layout::parse_file_name};
 use std::collections::HashSet;
-use tierdex_io::{Disk, ErrorKind, Identity, SealedFile, SealedWriter};
+use tierdex_io::{Disk, ErrorKind, FORMAT_VERSION, Identity, SealedFile, SealedWriter};
 
 /// A manifest has the name `manifest-GENERATION`, or `manifest-GENERATION.LOCK.tmp` until it is published.
 const NAME_PREFIX: &str = "manifest-";
@@ -24,8 +24,11 @@ pub struct Manifest {
     pub generation: u64,
     /// The schema.
     pub schema: Schema,
-    /// Number of the next segment.
+    /// Number of the next segment. Files of a segment have its number in their names, so no name is used
+    /// twice.
     pub next_segment: u64,
+    /// The format version in which the manifest and the segments are written.
+    pub version: u16,
     /// Segments in document order.
     pub segments: Vec<SegmentMeta>,
 }
@@ -33,7 +36,7 @@ pub struct Manifest {
 impl Manifest {
     /// An index before its first commit.
     pub fn empty(schema: Schema) -> Manifest {
-        Manifest { generation: 0, schema, next_segment: 1, segments: Vec::new() }
+        Manifest { generation: 0, schema, next_segment: 1, version: FORMAT_VERSION, segments: Vec::new() }
     }
 
     /// Name of the manifest of a generation.
@@ -89,7 +92,8 @@ impl Manifest {
         file.verify()?;
         let bytes = file.read(payload.start, (payload.end - payload.start) as usize)?;
         let mut view = ByteReader::new(&name, payload.start, &bytes);
-        let schema = Schema::read(&mut view)?;
+        let version = file.version();
+        let schema = Schema::read(&mut view, version)?;
         let next_segment = view.varint()?;
         let count = view.varint()?;
         if count > SEGMENTS_MAX as u64 {
@@ -99,7 +103,7 @@ impl Manifest {
         let segments =
             (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
         view.finish()?;
-        let manifest = Manifest { generation, schema, next_segment, segments };
+        let manifest = Manifest { generation, schema, next_segment, version, segments };
         match manifest.find_violation() {
             Some(what) => Err(Error::corrupt(&name, payload.start, what)),
             None => Ok(manifest),

@@ -17,7 +17,7 @@ use tierdex_io::{Disk, ErrorKind, SealedFile};
 pub enum OpenMode {
     /// There must be no index.
     New,
-    /// Add documents to the index, which must have the same schema.
+    /// Add documents to the index. The schema must be that of the index, or begin with its fields and members.
     Append,
     /// The next commit replaces documents and schema of the index. There may be no index, or a damaged one.
     Replace,
@@ -60,8 +60,8 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
             disk.describe(),
             manifest.documents()
         ))),
-        OpenMode::Append if manifest.schema != *schema => Err(Error::Usage(format!(
-            "the index in {} was made with other settings: {}; append with the same ones",
+        OpenMode::Append if !schema.extends(&manifest.schema) => Err(Error::Usage(format!(
+            "the index in {} was made with other settings: {}; append with the same ones, or with further fields",
             disk.describe(),
             manifest.schema.differences(schema)
         ))),

@@ -16,7 +16,7 @@ use crate::{
         Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, collect_statistics, terms_after,
     },
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
-    segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment, StoredDocument},
+    segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment},
 };
 use std::{
     borrow::Cow,
@@ -351,21 +351,6 @@ impl Searcher {
         limit: usize,
     ) -> Result<Vec<TermStats>> {
         terms_after(self.lists(&FILES), field, prefix, after, limit)
-    }
-
-    /// Title and text of a document; `None` when the index does not store them.
-    pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
-        let (segment, local) = self.locate(document)?;
-        segment.stored().map(|stored| stored.get(local)).transpose()
-    }
-
-    /// The beginnings of title and text of a document, for display: see [`StoredReader::preview`]. `None`
-    /// when the index does not store them.
-    ///
-    /// [`StoredReader::preview`]: crate::segment::read::StoredReader::preview
-    pub fn preview(&self, document: u32) -> Result<Option<StoredDocument>> {
-        let (segment, local) = self.locate(document)?;
-        segment.stored().map(|stored| stored.preview(local)).transpose()
     }
 
     /// The segment that contains a document, and the number of the document in it.

@@ -4,6 +4,7 @@ use super::searcher::Searcher;
 use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::schema::{Schema, Stored};
 use crate::{Result, segment::read::StoredValues};
+use std::cell::Cell;
 
 /// The stored values of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +63,8 @@ impl StoredDocument {
 impl Searcher {
     /// The stored values of a document; `None` when the index does not store them.
     pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
-        self.read_stored(document, |_| DOCUMENT_BYTES_MAX)
+        let left = Cell::new(DOCUMENT_BYTES_MAX);
+        self.read_stored(document, |_| Some(&left))
     }
 
     /// The beginnings of the title and of the members of a field, for display: at most
@@ -74,25 +76,21 @@ impl Searcher {
         let title = schema.title.as_ref().and_then(|title| schema.member(title));
         let shown: Vec<usize> =
             fields.iter().flat_map(|field| schema.members_of(&schema.fields[*field])).collect();
-        let mut left = PREVIEW_TEXT_BYTES;
-        let mut has_title = false;
+        let (of_title, of_others) = (Cell::new(PREVIEW_TITLE_BYTES), Cell::new(PREVIEW_TEXT_BYTES));
         self.read_stored(document, |member| match member {
-            _ if Some(member) == title => {
-                let is_first = !std::mem::replace(&mut has_title, true);
-                if is_first { PREVIEW_TITLE_BYTES } else { 0 }
-            }
-            _ if shown.contains(&member) => std::mem::take(&mut left),
-            _ => 0,
+            _ if Some(member) == title => Some(&of_title),
+            _ if shown.contains(&member) => Some(&of_others),
+            _ => None,
         })
     }
 
-    fn read_stored(
+    fn read_stored<'b>(
         &self,
         document: u32,
-        bytes_max: impl FnMut(usize) -> usize,
+        left: impl Fn(usize) -> Option<&'b Cell<usize>>,
     ) -> Result<Option<StoredDocument>> {
         let (segment, local) = self.locate(document)?;
-        let values = segment.stored().map(|stored| stored.get(local, bytes_max)).transpose()?;
+        let values = segment.stored().map(|stored| stored.get(local, left)).transpose()?;
         Ok(values.map(|values| StoredDocument::new(self.index().schema(), values)))
     }
 }

@@ -1,10 +1,11 @@
 //! The writer of an index: collects batches into segments, merges segments, and commits, in the steps that
 //! the module `index` lists.
 
-use super::batch::{BatchBuilder, SealedBatch, SkippedTokens};
+use super::batch::{BatchBuilder, DocumentRef, SealedBatch, SkippedTokens};
 use super::import::{ImportTarget, ListsBuilder, import_segment};
 use super::manifest::{LOCK_FILE, Manifest};
 use super::recovery::{self, OpenMode};
+use super::upgrade::{add_fields, rewrite_segment};
 use super::{builder::SegmentBuilder, merge::merge_segments, stop::StopSignal};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
@@ -12,7 +13,7 @@ use crate::limits::{
 use crate::{Error, Result, schema::Schema, segment::SegmentMeta, segment::layout, segment::read::Segment};
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
-use tierdex_io::{Disk, DiskLock, ErrorKind, PosixDisk};
+use tierdex_io::{Disk, DiskLock, ErrorKind, FORMAT_VERSION, PosixDisk};
 
 /// Whether a commit merges segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ const BATCH_MEMORY_BYTES: usize = 8 * BATCH_BYTES;
 /// use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
 ///
 /// let mut writer = IndexWriter::create("my-index", Schema::default(), WriterOptions::default())?;
-/// writer.add("1", "Title", "The text of a document.")?;
+/// writer.add("1", &[("title", "Title"), ("text", "The text of a document.")])?;
 /// writer.commit(Merge::Keep)?;
 /// # Ok::<(), tierdex::Error>(())
 /// ```
@@ -84,6 +85,9 @@ pub struct IndexWriter {
     poisoned: Option<Error>,
     /// Whether the next commit replaces the existing index, even if it has no document.
     replaces: bool,
+    /// Whether the segments of the next commit must first be written in the current version, or get the fields
+    /// that the schema has in addition to theirs.
+    must_upgrade: bool,
     /// Whether a commit failed in its last steps, so that it is unknown which manifest is the newest. Only
     /// the next writer, which reads the disk again, may then remove files.
     in_doubt: bool,
@@ -155,6 +159,7 @@ impl IndexWriter {
         let lock = lock_index(disk.as_ref())?;
         let committed = recovery::choose_base(disk.as_ref(), &schema, mode)?;
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
+        let must_upgrade = committed.version < FORMAT_VERSION || committed.schema != schema;
         Ok(IndexWriter {
             disk,
             schema: Arc::new(schema),
@@ -162,6 +167,7 @@ impl IndexWriter {
             first_segment: committed.next_segment,
             next_segment: committed.next_segment,
             committed,
+            must_upgrade: must_upgrade && !segments.is_empty(),
             segments,
             building: None,
             batch: None,
@@ -188,8 +194,7 @@ impl IndexWriter {
         (self.options.memory / 4 / BATCH_MEMORY_BYTES).max(1)
     }
 
-    /// Bytes of the largest document that this writer takes, title and text together: a quarter of its
-    /// memory.
+    /// Bytes of the largest document that this writer takes, all values together: a quarter of its memory.
     pub fn document_bytes_max(&self) -> usize {
         (self.options.memory / 4).min(DOCUMENT_BYTES_MAX)
     }
@@ -216,21 +221,34 @@ impl IndexWriter {
         flushed + self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()))
     }
 
-    /// Adds a document: its external id, title and text. Ids may repeat; title and text may be empty.
+    /// Adds a document: its external id, and values of members by their names. Ids may repeat; a member may
+    /// have several values, or none.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] when the id or the text is too long, or there are too many documents: the document
-    /// is not added, and the writer stays usable. Other errors stop the writer.
-    pub fn add(&mut self, id: &str, title: &str, text: &str) -> Result<()> {
+    /// [`Error::TooLarge`] when the id or the values are too long, or there are too many documents, and
+    /// [`Error::Usage`] when the schema has no member of a name: the document is not added, and the writer
+    /// stays usable. Other errors stop the writer.
+    pub fn add(&mut self, id: &str, values: &[(&str, &str)]) -> Result<()> {
+        let schema = self.schema.clone();
+        let numbered = values.iter().map(|(name, value)| Ok((schema.member_named(name)?, *value)));
+        let values = numbered.collect::<Result<Vec<_>>>()?;
+        self.add_document(DocumentRef { id, values: &values, others: "" })
+    }
+
+    /// As [`IndexWriter::add`], for a document whose members are given by their numbers.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::add`].
+    pub fn add_document(&mut self, document: DocumentRef<'_>) -> Result<()> {
         self.check_poisoned()?;
         if self.documents() >= DOCUMENTS_MAX {
             return Err(layout::too_many_documents());
         }
         let (schema, document_max) = (&self.schema, self.document_bytes_max());
         let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
-        match batch.add(id, title, text) {
+        match batch.add(document) {
             Ok(()) if batch.is_full() => self.seal_batch(),
-            Err(error) if !matches!(error, Error::TooLarge(_)) => self.run_step(|_| Err(error)),
+            Err(error) if !matches!(error, Error::TooLarge(_) | Error::Usage(_)) => self.run_step(|_| Err(error)),
             other => other,
         }
     }
@@ -366,6 +384,7 @@ impl IndexWriter {
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
         self.options.stop.check()?;
         self.finish_segment()?;
+        self.upgrade_segments()?;
         if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
         }
@@ -380,6 +399,7 @@ impl IndexWriter {
             generation: self.committed.generation + 1,
             schema: (*self.schema).clone(),
             next_segment: self.next_segment,
+            version: FORMAT_VERSION,
             segments: self.segments.clone(),
         };
         let temporary = Manifest::temporary_name(manifest.generation, self.lock.id());
@@ -401,6 +421,25 @@ impl IndexWriter {
         self.committed = manifest;
         self.remove_orphans(|_| true);
         Ok(self.committed.generation)
+    }
+
+    /// Writes the segments of the commit on which this writer builds in the current version, and adds the
+    /// fields that its schema does not have.
+    fn upgrade_segments(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.must_upgrade) {
+            return Ok(());
+        }
+        for at in 0..self.committed.segments.len() {
+            let mut meta = self.segments[at].clone();
+            if self.committed.version < FORMAT_VERSION {
+                let id = self.allocate_segment()?;
+                let (disk, older) = (self.disk.as_ref(), &self.committed.schema);
+                meta = rewrite_segment(disk, older, meta, id, &self.options.stop)?;
+            }
+            add_fields(self.disk.as_ref(), &self.schema, &mut meta)?;
+            self.segments[at] = meta;
+        }
+        Ok(())
     }
 
     /// An error if another writer has committed since this one started. Called after the next manifest was

@@ -7,7 +7,7 @@
 use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
-use crate::schema::{Analysis, Schema, Source};
+use crate::schema::{Analysis, Schema};
 use crate::{Error, Result, text::Analyzer, text::RunPart};
 use std::{cell::RefCell, mem::take};
 
@@ -377,19 +377,13 @@ fn any_of(mut should: Vec<Query>) -> Option<Query> {
     }
 }
 
-/// Whether the schema has a field `name`. The error is a text that lists its fields and their sources.
+/// Whether the schema has a field `name`. The error is a text that lists its fields and their members.
 fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
     if schema.field(name).is_some() {
         return Ok(());
     }
-    let fields = schema.fields.iter().map(|field| {
-        let parts = match field.source {
-            Source::Title => "titles",
-            Source::Text => "texts",
-            Source::TitleAndText => "titles and texts",
-        };
-        format!("`{}` ({parts})", field.name)
-    });
+    let fields =
+        schema.fields.iter().map(|field| format!("`{}` ({})", field.name, field.members.join(" and ")));
     Err(format!("which has {}", fields.collect::<Vec<_>>().join(", ")))
 }
 

@@ -114,6 +114,29 @@ impl Query {
         size_of::<Query>() + text
     }
 
+    /// The numbers of the fields that the query searches, in order, without those of exclusions.
+    pub(crate) fn fields(&self) -> Vec<usize> {
+        let mut fields = Vec::new();
+        self.collect_fields(&mut fields);
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    fn collect_fields(&self, fields: &mut Vec<usize>) {
+        match self {
+            Query::Term { field, .. }
+            | Query::Phrase { field, .. }
+            | Query::Prefix { field, .. }
+            | Query::Fuzzy { field, .. } => fields.push(*field),
+            Query::Bool { must, filter, should, .. } => {
+                let inner = [must, filter, should].into_iter().flatten();
+                inner.for_each(|query| query.collect_fields(fields));
+            }
+            Query::All { .. } | Query::Nothing => {}
+        }
+    }
+
     /// A [`Query::Bool`] without filters and without a minimum.
     pub fn clauses(must: Vec<Query>, should: Vec<Query>, must_not: Vec<Query>) -> Query {
         Query::Bool { must, filter: Vec::new(), should, must_not, minimum: 0 }

@@ -23,13 +23,13 @@ pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use read_ahead::{READ_AHEAD_BYTES, ReadAheadBuffer};
 pub use source::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, PagesBody};
-pub use stored::{StoredDocument, StoredReader};
+pub use stored::{StoredReader, StoredValues};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
 pub use walk::{Automaton, TermWalk};
 
 use super::layout::{FileKind, SegmentMeta, file_name, identity};
-use crate::schema::{Field, Schema};
+use crate::schema::{Field, Schema, Stored};
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -72,8 +72,7 @@ impl Segment {
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let ids = IdsReader::open(open_file(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
-        let stored = schema
-            .stored
+        let stored = (schema.stored != Stored::Nothing)
             .then(|| StoredReader::open(open_file(disk, &meta, 0, FileKind::Stored)?, meta.documents));
         Ok(Segment { fields, ids, stored: stored.transpose()?, meta })
     }
@@ -141,7 +140,7 @@ impl Segment {
         &self.ids
     }
 
-    /// Titles and texts, if the index stores them.
+    /// Values of documents, if the index stores them.
     pub fn stored(&self) -> Option<&StoredReader> {
         self.stored.as_ref()
     }

@@ -5,7 +5,7 @@ use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
 use crate::limits::{DOCUMENT_BYTES_MAX, MEMBERS_MAX};
 use crate::{Error, Result, bytes::ByteReader};
-use std::ops::Range;
+use std::{cell::Cell, ops::Range};
 use std::sync::{Mutex, PoisonError};
 use tierdex_io::SealedFile;
 use zstd::stream::raw::Decoder;
@@ -91,42 +91,52 @@ impl StoredReader {
         self.file.version() >= MEMBERS_VERSION && self.members == members
     }
 
-    /// The values of each member of a document. `bytes_max` returns the maximum bytes of the next value of a
-    /// member, beyond which it is cut. Takes at most these plus [`UNPACK_BYTES`](super::UNPACK_BYTES) of
-    /// memory, however long the document is.
+    /// The values of each member of a document. `left` returns the number of bytes that may still be kept of
+    /// the values of a member, which decreases as values are read; `None` for a member that is not wanted.
+    /// Takes at most these bytes and [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory, however long the
+    /// document is.
     ///
     /// # Errors
     /// If the part of the block that is read is damaged.
-    pub fn get(&self, document: u32, mut bytes_max: impl FnMut(usize) -> usize) -> Result<StoredValues> {
+    pub fn get<'b>(
+        &self,
+        document: u32,
+        left: impl Fn(usize) -> Option<&'b Cell<usize>>,
+    ) -> Result<StoredValues> {
         self.unpack_block(self.find_block(document)?, |unpacker, of| {
             for _ in of.first..document {
-                self.unpack_document(unpacker, |_| 0)?;
+                self.unpack_document(unpacker, |_| None)?;
             }
-            self.unpack_document(unpacker, &mut bytes_max)
+            self.unpack_document(unpacker, &left)
         })
     }
 
     /// Calls `body` with the values of all documents of a block.
     pub fn for_each_of_block(&self, number: u64, mut body: impl FnMut(StoredValues) -> Result<()>) -> Result<()> {
         self.unpack_block(number, |unpacker, of| {
-            (0..of.count).try_for_each(|_| body(self.unpack_document(unpacker, |_| DOCUMENT_BYTES_MAX)?))?;
+            (0..of.count).try_for_each(|_| {
+                let left = Cell::new(DOCUMENT_BYTES_MAX);
+                body(self.unpack_document(unpacker, |_| Some(&left))?)
+            })?;
             unpacker.finish(u64::from(of.raw_len))
         })
     }
 
-    fn unpack_document(
+    fn unpack_document<'b>(
         &self,
         unpacker: &mut Unpacker<'_>,
-        mut bytes_max: impl FnMut(usize) -> usize,
+        left: impl Fn(usize) -> Option<&'b Cell<usize>>,
     ) -> Result<StoredValues> {
         let is_old = self.file.version() < MEMBERS_VERSION;
-        let values_of = |member| {
+        let mut values_of = |member| {
             let mut values = Vec::new();
             loop {
-                let max = bytes_max(member);
+                let left = left(member);
+                let max = left.map_or(0, Cell::get);
                 let (value, more) =
                     if is_old { (unpacker.string(max)?, false) } else { unpacker.value(max)? };
-                if max > 0 {
+                if let Some(left) = left {
+                    left.set(max - value.len());
                     values.push(value);
                 }
                 if !more {
@@ -140,7 +150,10 @@ impl StoredReader {
     /// Decompresses and checks a whole block; returns the range of its documents.
     pub fn check_block(&self, number: u64) -> Result<Range<u32>> {
         self.unpack_block(number, |unpacker, of| {
-            (0..of.count).try_for_each(|_| self.unpack_document(unpacker, |_| DOCUMENT_BYTES_MAX).map(drop))?;
+            (0..of.count).try_for_each(|_| {
+                let left = Cell::new(DOCUMENT_BYTES_MAX);
+                self.unpack_document(unpacker, |_| Some(&left)).map(drop)
+            })?;
             unpacker.finish(u64::from(of.raw_len))?;
             Ok(of.first..of.first + of.count)
         })
