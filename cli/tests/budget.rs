@@ -6,7 +6,7 @@ mod workspace;
 use std::io::{BufWriter, Write};
 use std::process::{Command, Output, Stdio};
 use std::{fs, path::Path, time::Duration};
-use tierdex::schema::{Field, Schema, Source};
+use tierdex::schema::{Field, Schema, Stored};
 use tierdex::{IndexWriter, Merge, WriterOptions, internal::index::ListsBuilder, io::Size};
 use workspace::{control_group::ControlGroup, program_command};
 
@@ -159,8 +159,8 @@ fn generate_index(dir: &Path) {
     let mut lengths = vec![0; DOCUMENTS as usize];
     let ranks = || 0..3_000;
     ranks().flat_map(list).for_each(|document| lengths[document as usize] += 1);
-    let field = Field { positions: false, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
+    let field = Field { positions: false, ..Field::new("text", &["text"]) };
+    let schema = Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) };
     let mut writer = IndexWriter::create(dir, schema, WriterOptions::default()).unwrap();
     let id = |document: u32, id: &mut String| id.push_str(&document.to_string());
     let give = |builder: &mut ListsBuilder<'_, '_>| {

@@ -4,7 +4,7 @@
 //! Nothing here depends on the fuzzer, so that an ordinary test can run the same body.
 
 use std::sync::{Arc, OnceLock};
-use tierdex::schema::{Field, NormKind, Schema, Source};
+use tierdex::schema::{Field, NormKind, Schema, Stored};
 use tierdex::{
     Bm25, Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions,
 };
@@ -107,10 +107,10 @@ fn test_index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
         let disk = Arc::new(MemDisk::new());
-        let title = Field { norms: NormKind::Exact, ..Field::new("title", Source::Title) };
-        let text = Field { positions: true, ..Field::new("text", Source::Text) };
+        let title = Field { norms: NormKind::Exact, ..Field::new("title", &["title"]) };
+        let text = Field { positions: true, ..Field::new("text", &["text"]) };
         let title = Field { positions: true, ..title };
-        let schema = Schema { fields: vec![text, title], stored: false };
+        let schema = Schema { stored: Stored::Nothing, ..Schema::of(vec![text, title]) };
         let options = WriterOptions::default();
         let mut writer = IndexWriter::open(disk.clone(), schema, OpenMode::New, options).expect("a writer");
         let mut state = 1u64;
@@ -135,7 +135,9 @@ fn test_index() -> &'static Index {
                 let text = if document % 50 == 0 { text } else { format!("{text} every") };
                 // A term in bursts, so that blocks have different impacts.
                 let burst = if document / 100 % 7 == 3 { "k k " } else { "" };
-                writer.add(&document.to_string(), &title, &format!("{burst}{text}")).expect("a document");
+                writer
+                    .add(&document.to_string(), [("title", &title), ("text", &format!("{burst}{text}"))])
+                    .expect("a document");
             }
             writer.commit(Merge::Keep).expect("a commit");
         }

@@ -2,7 +2,8 @@
 
 use crate::Random;
 use crate::generate::{flags::Flags, list::GeneratedList, tables::Tables, zipf::Zipf};
-use tierdex::{Result, codec::Codec, schema::Field, schema::Schema, schema::Source};
+use tierdex::schema::{Field, Schema, Stored};
+use tierdex::{Result, codec::Codec};
 
 /// The documents, posting lists and terms of a generated index.
 pub struct Collection {
@@ -41,9 +42,9 @@ impl Collection {
 
     /// The schema of the index: one field, `text`, with the codecs of the flags; nothing is stored.
     pub fn schema(&self) -> Schema {
-        let text = Field::new("text", Source::Text);
+        let text = Field::new("text", &["text"]);
         let field = Field { doc_codec: self.codec, freq_codec: self.freq_codec, ..text };
-        Schema { fields: vec![field], stored: false }
+        Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) }
     }
 
     /// Number of postings of all lists.

@@ -17,7 +17,7 @@ use workspace::{Workspace, assert_succeeded, wait_for_output};
 fn index<T: AsRef<str>>(dir: &Path, texts: impl IntoIterator<Item = T>) {
     let mut writer = IndexWriter::create(dir, Schema::default(), WriterOptions::default()).unwrap();
     for (id, text) in texts.into_iter().enumerate() {
-        writer.add(&id.to_string(), "", text.as_ref()).unwrap();
+        writer.add(&id.to_string(), [("text", text.as_ref())]).unwrap();
     }
     writer.commit(Merge::One).unwrap();
 }

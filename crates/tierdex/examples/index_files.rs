@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = arguments.next().ok_or("usage: index_files DIR FILE...")?;
     let paths: Vec<String> = arguments.collect();
     let documents = paths.into_iter().filter_map(|path| match std::fs::read_to_string(&path) {
-        Ok(text) => Some(Document { id: path, title: String::new(), text }),
+        Ok(text) => Some(Document::new(path).with("text", text)),
         Err(error) => {
             eprintln!("{path}: {error}; skipped");
             None

@@ -28,8 +28,8 @@
 //! # let dir = temporary.path().join("my-index");
 //!
 //! let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-//! writer.add("d1", &[("title", "Solid-state disk"), ("text", "A disk without moving parts.")])?;
-//! writer.add("d2", &[("title", "Hard disk"), ("text", "A disk with platters that turn.")])?;
+//! writer.add("d1", [("title", "Solid-state disk"), ("text", "A disk without moving parts.")])?;
+//! writer.add("d2", [("title", "Hard disk"), ("text", "A disk with platters that turn.")])?;
 //! writer.commit(Merge::Keep)?;
 //!
 //! let engine = Engine::open(&dir, &EngineOptions::new())?;
@@ -84,8 +84,8 @@
 //! # let temporary = tempfile::tempdir().unwrap();
 //! # let dir = temporary.path().join("my-index");
 //! # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-//! # writer.add("d1", &[("text", "one")])?;
-//! # writer.add("d2", &[("text", "two")])?;
+//! # writer.add("d1", [("text", "one")])?;
+//! # writer.add("d2", [("text", "two")])?;
 //! # writer.commit(Merge::Keep)?;
 //!
 //! let engine = Engine::open(&dir, &EngineOptions::new())?;
@@ -131,8 +131,8 @@ pub use engine::{
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
-    CheckReport, Document, DocumentRef, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions, SkippedTokens,
-    StopSignal, StoredDocument, WriterOptions, check, check_id, run_id,
+    CheckReport, Document, DocumentRef, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions,
+    SkippedTokens, StopSignal, StoredDocument, WriterOptions, check, check_id, run_id,
 };
 pub use query::{Query, TermStats};
 pub use rank::{Bm25, Scorer, Statistics};

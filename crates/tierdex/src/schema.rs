@@ -278,7 +278,10 @@ impl Schema {
             for (at, member) in field.members.iter().enumerate() {
                 if self.member(member).is_none() || field.members[..at].contains(member) {
                     let what = if self.member(member).is_none() { "unknown" } else { "named twice" };
-                    return Err(Error::Usage(format!("member `{member}` of field `{}` is {what}", field.name)));
+                    return Err(Error::Usage(format!(
+                        "member `{member}` of field `{}` is {what}",
+                        field.name
+                    )));
                 }
             }
         }
@@ -330,7 +333,8 @@ impl Schema {
     /// Names and values of all settings: first those of the index, with the names of its fields, then those
     /// of each field.
     fn settings(&self) -> Vec<(&'static str, String)> {
-        let fields = self.fields.iter().map(|field| format!("{} ({})", field.name, field.members.join(" and ")));
+        let fields =
+            self.fields.iter().map(|field| format!("{} ({})", field.name, field.members.join(" and ")));
         let fields = fields.collect::<Vec<_>>().join(", ");
         let mut settings = vec![
             ("stored", self.stored.name().to_string()),
@@ -586,7 +590,7 @@ mod tests {
 
     #[test]
     fn schemas_round_trip() {
-        let mut title = Field::new("title", Source::Title);
+        let mut title = Field::new("title", &["title"]);
         title.analysis = Analysis {
             tokenizer: Tokenizer::Whitespace,
             fold_accents: true,
@@ -595,15 +599,31 @@ mod tests {
         };
         title.norms = NormKind::Exact;
         title.positions = true;
-        let schema = Schema { fields: vec![Field::new("text", Source::Text), title], stored: false };
+        let mut schema = Schema::of(vec![Field::new("text", &["text"]), title]);
+        schema.stored = Stored::All;
         let mut out = Vec::new();
         schema.write(&mut out);
         let mut view = ByteReader::new("m", 0, &out);
-        assert_eq!(Schema::read(&mut view).unwrap(), schema);
+        assert_eq!(Schema::read(&mut view, 7).unwrap(), schema);
         view.finish().unwrap();
         for cut in 0..out.len() {
-            assert!(Schema::read(&mut ByteReader::new("m", 0, &out[..cut])).is_err());
+            assert!(Schema::read(&mut ByteReader::new("m", 0, &out[..cut]), 7).is_err());
         }
+    }
+
+    #[test]
+    fn schemas_of_version_6_have_titles_and_texts() {
+        let field = |name: &str, source: u8| {
+            let mut out = vec![name.len() as u8];
+            out.extend(name.as_bytes());
+            // Source, positions, norms, codecs, tokenizer, accents, stemmer, stop words.
+            out.extend([source, 0, 1, Codec::Auto.id(), Codec::Pfor256.id(), 2, 0, 0, 0]);
+            out
+        };
+        let bytes = [vec![1, 3], field("all", 2), field("text", 1), field("title", 0)].concat();
+        let fields = [("all", &["title", "text"][..]), ("text", &["text"]), ("title", &["title"])];
+        let expected = Schema::of(fields.map(|(name, members)| Field::new(name, members)).into());
+        assert_eq!(Schema::read(&mut ByteReader::new("m", 0, &bytes), 6).unwrap(), expected);
     }
 
     #[test]
@@ -617,8 +637,13 @@ mod tests {
         theirs.fields[0].analysis.stop_words = (100..200).map(|word| format!("word{word}")).collect();
         assert!(ours.differences(&theirs).starts_with("stop words: 0, here 100 word100 word101"));
         assert!(ours.differences(&theirs).len() < 80);
-        theirs.fields[0] = Field::new("title", Source::Title);
+        theirs.fields[0] = Field::new("title", &["title"]);
         assert_eq!(ours.differences(&theirs), "fields: text (title and text), here title (title)");
+        theirs = Schema::of(vec![Field::new("text", &["title", "text"]), Field::new("from", &["sender"])]);
+        assert!(theirs.extends(&ours) && !ours.extends(&theirs));
+        assert!(
+            ours.differences(&theirs).starts_with("members: title, text, here title, text, sender; fields: ")
+        );
     }
 
     #[test]
@@ -631,5 +656,22 @@ mod tests {
         assert!(schema.validate().unwrap_err().to_string().contains("twice"));
         schema.fields[1].name = "no blanks".into();
         assert!(schema.validate().is_err());
+        type Change = fn(&mut Schema);
+        let changes: [(Change, &str); 5] = [
+            (|schema| schema.title = Some("subject".into()), "`subject`, is no member"),
+            (|schema| schema.members.push("text".into()), "member `text` is named twice"),
+            (
+                |schema| schema.fields[0].members.push("body".into()),
+                "member `body` of field `text` is unknown",
+            ),
+            (|schema| schema.fields[0].members.push("text".into()), "of field `text` is named twice"),
+            (|schema| schema.members.push("a\nb".into()), "without control characters"),
+        ];
+        for (change, expected) in changes {
+            let mut schema = Schema::default();
+            change(&mut schema);
+            let message = schema.validate().unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
     }
 }

@@ -242,7 +242,7 @@ proptest! {
         let mut writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, options).unwrap();
         for (number, words) in texts.iter().enumerate() {
             let text: Vec<String> = words.iter().map(|word| format!("w{}", word * word / 40)).collect();
-            writer.add(&format!("d{number}"), "", &text.join(" ")).unwrap();
+            writer.add(&format!("d{number}"), [("text", &text.join(" "))]).unwrap();
             if number == cut {
                 writer.commit(Merge::Keep).unwrap();
             }

@@ -8,6 +8,7 @@ mod support;
 
 use std::sync::Arc;
 use support::{crash_images, on_two_threads, script::FaultCounts, script::WriterScript};
+use tierdex::DocumentRef;
 use tierdex::IndexWriter;
 use tierdex::io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, WriteFile,
@@ -155,7 +156,7 @@ fn uncommitted_documents_leave_nothing_behind() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer: IndexWriter = support::open_writer(&shared, &script.schema, tierdex::OpenMode::Append);
     let mut batch = support::new_batch(&writer);
-    batch.add("never", "", "w0 committed").unwrap();
+    batch.add(DocumentRef { id: "never", values: &[(1, "w0 committed")], others: "" }).unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
     for image in crash_images(0..20) {
         assert_eq!(script.verify(&disk.crash(image), outcome.acknowledged), Ok(script.generations()));

@@ -251,7 +251,9 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
     let disk = older.disk.snapshot();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
-    docs[270..].iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+    docs[270..]
+        .iter()
+        .for_each(|doc| writer.add(&doc.id, [("title", &doc.title), ("text", &doc.text)]).unwrap());
     let generation = writer.commit(Merge::Keep).unwrap();
     drop(writer);
     // The state after a crash between the commit and the removal of the files that it replaced.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::{AddMethod, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{Index, Merge, OpenMode, codec::Codec, schema::Schema};
+use tierdex::{DocumentRef, Index, Merge, OpenMode, codec::Codec, schema::Schema};
 
 /// Payloads of the files of an index of one segment, by field and kind, without stored documents. Headers
 /// depend on the segment id, and blocks of stored documents on the batches in which they were compressed.
@@ -39,11 +39,13 @@ fn ingest_documents(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, 
     let mut pieces = docs.chunks(7).enumerate();
     let reports = Mutex::new(Vec::new());
     let parse = |(number, piece): (usize, &[TestDocument]),
-                 add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
+                 add: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| {
         if number % 3 == 0 {
             std::thread::yield_now();
         }
-        piece.iter().try_for_each(|doc| add(&doc.id, &doc.title, &doc.text))?;
+        piece.iter().try_for_each(|doc| {
+            add(DocumentRef { id: &doc.id, values: &[(0, &doc.title), (1, &doc.text)], others: "" })
+        })?;
         Ok(number)
     };
     let report = |number| {
@@ -108,7 +110,7 @@ fn an_error_in_a_piece_stops_all_threads() {
     for threads in [1, 2, 4] {
         let mut writer = open_writer(&disk, &schema(), OpenMode::New);
         let mut numbers = 0..1000;
-        let parse = |number: i32, _: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| match number {
+        let parse = |number: i32, _: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| match number {
             40 => Err(tierdex::Error::Usage("piece 40 is bad".to_string())),
             _ => Ok(()),
         };

@@ -8,7 +8,7 @@ use std::{alloc::System, time::Instant};
 use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
 use support::{corpus::TestDocument, index_in_memory};
-use tierdex::schema::{Field, Schema, Source};
+use tierdex::schema::{Field, Schema, Stored};
 use tierdex::{Engine, Index, SearchRequest};
 
 #[global_allocator]
@@ -46,8 +46,8 @@ fn index_long_list() -> Index {
 
 /// Documents of words with positions.
 fn index_texts() -> Index {
-    let field = Field { positions: true, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
+    let field = Field { positions: true, ..Field::new("text", &["text"]) };
+    let schema = Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) };
     let word = |document: usize, at: usize| format!("w{}", (document * 31 + at * at * 7) % (3 + at));
     let text = |document| (0..40).map(|at| word(document, at)).collect::<Vec<_>>().join(" ");
     index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])

@@ -151,9 +151,9 @@ fn a_failed_last_sync_loses_no_commit() {
         let faulty = FaultDisk::new(MemDisk::new(), FaultPlan::none());
         let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
         let mut writer = open_writer(&shared, &schema(), OpenMode::New);
-        writer.add("1", "", "all").unwrap();
+        writer.add("1", [("text", "all")]).unwrap();
         writer.commit(Merge::Keep).unwrap();
-        writer.add("2", "", "all").unwrap();
+        writer.add("2", [("text", "all")]).unwrap();
         (faulty, writer)
     };
     let (counting, mut writer) = prepared();
@@ -319,7 +319,7 @@ fn inline_lists_are_read_many_at_a_time() {
     for part in 0..2 {
         for document in 0..TERMS / 20 {
             let words: Vec<String> = (0..10).map(|word| format!("x{part}y{document}z{word}")).collect();
-            writer.add("", "", &words.join(" ")).unwrap();
+            writer.add("", [("text", &words.join(" "))]).unwrap();
         }
         writer.commit(Merge::Keep).unwrap();
     }
@@ -345,7 +345,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     let reader = Index::open_on(shared.clone()).unwrap();
     let expected = answer_text(&reader, "all", AnswerOptions::default()).unwrap();
     let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
-    writer.add("new", "", "all").unwrap();
+    writer.add("new", [("text", "all")]).unwrap();
     faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(1, Repeat::Once) });
     writer.commit(Merge::Keep).unwrap_err();
     assert_eq!(faulty.injected(), 1);
@@ -357,7 +357,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     assert_eq!(answer_text(&reader, "all", AnswerOptions::default()).unwrap(), expected);
     drop(writer);
     let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
-    writer.add("new", "", "all").unwrap();
+    writer.add("new", [("text", "all")]).unwrap();
     writer.commit(Merge::Keep).unwrap();
     let found = answer_text(&Index::open_on(shared).unwrap(), "all", AnswerOptions::default()).unwrap();
     assert_eq!(found.total, expected.total + 1);

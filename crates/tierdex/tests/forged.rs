@@ -169,7 +169,7 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
             searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok::<(), Error>(()))?;
             let shown = found.hits.iter().take(3);
             shown.clone().try_for_each(|hit| searcher.stored(hit.document).map(drop))?;
-            shown.clone().try_for_each(|hit| searcher.preview(hit.document).map(drop))
+            shown.clone().try_for_each(|hit| searcher.preview(hit.document, &[0]).map(drop))
         });
         errors.extend(shown.err());
         let options = SearchOptions { k, count, tuning, ..SearchOptions::default() };
@@ -214,7 +214,7 @@ fn run_batch(index: &Index, random: &mut Random) -> Result<(), Error> {
 fn merge_index(disk: &Arc<dyn Disk>) -> Result<(), Error> {
     let schema = Manifest::read_newest(disk.as_ref())?.map_or_else(schema, |manifest| manifest.schema);
     let mut writer = IndexWriter::open(disk.clone(), schema, OpenMode::Append, WriterOptions::default())?;
-    writer.add("new", "title", "all w0")?;
+    writer.add("new", [("title", "title"), ("text", "all w0")])?;
     writer.commit(Merge::One).map(drop)
 }
 

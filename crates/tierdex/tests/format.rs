@@ -19,7 +19,7 @@ fn write_index(positions: bool, documents: &[(&str, &str, &str)]) -> MemDisk {
     let mut writer =
         IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, WriterOptions::default()).unwrap();
     for (id, title, text) in documents {
-        writer.add(id, title, text).unwrap();
+        writer.add(id, [("title", title), ("text", text)]).unwrap();
     }
     writer.commit(Merge::One).unwrap();
     disk

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 use tierdex::internal::index::{EncodedPostings, ListsBuilder, PIECE_POSTINGS, check_on};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::schema::{Field, NormKind, Schema, Source};
+use tierdex::schema::{Field, NormKind, Schema, Stored};
 use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Result, StopSignal, WriterOptions};
 
 /// A term with documents and frequencies, valid or invalid.
@@ -14,7 +14,8 @@ type TermPostings<'a> = (&'a str, &'a [u32], &'a [u32]);
 type PostingLists = BTreeMap<String, (Vec<u32>, Vec<u32>)>;
 
 fn schema(norms: NormKind) -> Schema {
-    Schema { fields: vec![Field { norms, ..Field::new("text", Source::Text) }], stored: false }
+    let field = Field { norms, ..Field::new("text", &["text"]) };
+    Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) }
 }
 
 fn open_new_writer(disk: &MemDisk, schema: Schema, stop: &StopSignal) -> IndexWriter {
@@ -83,7 +84,7 @@ fn index_from_text(texts: &[Vec<u8>], norms: NormKind) -> MemDisk {
     let mut writer = open_new_writer(&disk, schema(norms), &StopSignal::default());
     for (number, words) in texts.iter().enumerate() {
         let words: Vec<String> = words.iter().map(|word| format!("w{word}")).collect();
-        writer.add(&number.to_string(), "", &words.join(" ")).unwrap();
+        writer.add(&number.to_string(), [("text", &words.join(" "))]).unwrap();
     }
     writer.commit(Merge::One).unwrap();
     disk
@@ -187,13 +188,13 @@ fn pieces_out_of_order_are_rejected() {
 fn imported_documents_follow_those_that_were_added() {
     let disk = MemDisk::new();
     let mut writer = open_new_writer(&disk, schema(NormKind::Byte), &StopSignal::default());
-    writer.add("text", "", "cat dog").unwrap();
+    writer.add("text", [("text", "cat dog")]).unwrap();
     let lengths = vec![3, 1];
     let number = |document: u32, id: &mut String| id.push_str(&format!("list-{document}"));
     let lists: PostingLists =
         [("cat".into(), (vec![0, 1], vec![2, 1])), ("fish".into(), (vec![0], vec![1]))].into();
     writer.import(lengths, number, |builder| add_lists(&lists, builder, 1)).unwrap();
-    writer.add("last", "", "fish").unwrap();
+    writer.add("last", [("text", "fish")]).unwrap();
     assert_eq!(writer.documents(), 4);
     writer.commit(Merge::One).unwrap();
     assert!(check_on(&disk).unwrap().problems.is_empty());
@@ -284,9 +285,9 @@ fn unsupported_imports_are_rejected() {
     let one = |builder: &mut ListsBuilder<'_, '_>| builder.term("a", |list| list.extend(&[0], &[1]));
     let mut positions = schema(NormKind::Byte);
     positions.fields[0].positions = true;
-    let stored = Schema { stored: true, ..schema(NormKind::Byte) };
+    let stored = Schema { stored: Stored::Members, ..schema(NormKind::Byte) };
     let mut fields = schema(NormKind::Byte);
-    fields.fields.push(Field::new("title", Source::Title));
+    fields.fields.push(Field::new("title", &["title"]));
     for (schema, words) in [(positions, "without positions"), (stored, "stored"), (fields, "one field")] {
         assert!(import_error(schema, &[1], one).to_string().contains(words));
     }

@@ -16,7 +16,8 @@ use tierdex::limits::{
 };
 use tierdex::schema::{Schema, Tokenizer};
 use tierdex::{
-    Bm25, Engine, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest, WriterOptions,
+    Bm25, DocumentRef, Engine, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest,
+    WriterOptions,
 };
 
 fn index_documents(docs: &[TestDocument]) -> Index {
@@ -84,7 +85,9 @@ fn a_hundred_thousand_equal_documents() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
     for number in 0..COUNT {
-        writer.add(&number.to_string(), "same", "the same text again and again").unwrap();
+        writer
+            .add(&number.to_string(), [("title", "same"), ("text", "the same text again and again")])
+            .unwrap();
     }
     writer.commit(Merge::One).unwrap();
     assert_sound(&disk);
@@ -138,12 +141,16 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     };
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = open_writer(&disk, &schema(), OpenMode::New);
-    reject(writer.add(&too_long, "first", "rejected").unwrap_err());
-    writer.add("good", "second", "kept").unwrap();
-    reject(writer.add(&too_long, "third", "rejected").unwrap_err());
+    reject(writer.add(&too_long, [("title", "first"), ("text", "rejected")]).unwrap_err());
+    writer.add("good", [("title", "second"), ("text", "kept")]).unwrap();
+    reject(writer.add(&too_long, [("title", "third"), ("text", "rejected")]).unwrap_err());
     let mut batch = new_batch(&writer);
-    batch.add("batched", "fourth", "kept").unwrap();
-    reject(batch.add(&too_long, "fifth", "rejected").unwrap_err());
+    batch.add(DocumentRef { id: "batched", values: &[(0, "fourth"), (1, "kept")], others: "" }).unwrap();
+    reject(
+        batch
+            .add(DocumentRef { id: &too_long, values: &[(0, "fifth"), (1, "rejected")], others: "" })
+            .unwrap_err(),
+    );
     assert_eq!((batch.documents(), writer.documents()), (1, 1));
     writer.commit(Merge::Keep).unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
@@ -363,7 +370,7 @@ fn a_writer_with_little_memory_flushes_automatically() {
             .for_each(|word: u64| text.push_str(&format!("t{} ", (number * 7919 + word * 104_729) % 90_000)));
         text.push_str(if number % 3 == 0 { "third" } else { "other" });
         count += u64::from(number % 3 == 0);
-        writer.add(&number.to_string(), "", &text).unwrap();
+        writer.add(&number.to_string(), [("text", &text)]).unwrap();
     }
     writer.commit(Merge::Keep).unwrap();
     let kept = Index::open_on(disk.clone()).unwrap();
@@ -393,7 +400,7 @@ fn writers_reject_invalid_operations() {
     assert!(open(other.clone(), OpenMode::Append).err().unwrap().to_string().contains("other settings"));
     let mut writer = open(schema(), OpenMode::Append).unwrap();
     assert_eq!(writer.commit(Merge::One).unwrap(), 1, "nothing to do");
-    writer.add("2", "", "a").unwrap();
+    writer.add("2", [("text", "a")]).unwrap();
     writer.stop().raise();
     assert!(matches!(writer.commit(Merge::Keep), Err(Error::Interrupted)));
     drop(writer);
@@ -418,7 +425,9 @@ fn a_failed_ingest_commits_nothing() {
                 pieces += 1;
                 if pieces < 20 { Ok(Some(pieces)) } else { Err(Error::Failed("the source broke".into())) }
             },
-            |piece: u32, add| add(&piece.to_string(), "", "some words"),
+            |piece: u32, add| {
+                add(DocumentRef { id: &piece.to_string(), values: &[(1, "some words")], others: "" })
+            },
             |()| Ok(()),
         );
         assert!(failed.unwrap_err().to_string().contains("the source broke"));

@@ -8,6 +8,7 @@ use support::corpus::random_documents;
 use support::{
     AddMethod, add_documents, assert_sound, build, directory_disk, new_batch, open_writer, read_files, schema,
 };
+use tierdex::DocumentRef;
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
@@ -235,7 +236,11 @@ fn unfinished_files_of_a_first_run_are_removed() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
     let mut batch = new_batch(&writer);
-    docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
+    docs.iter().for_each(|doc| {
+        batch
+            .add(DocumentRef { id: &doc.id, values: &[(0, &doc.title), (1, &doc.text)], others: "" })
+            .unwrap()
+    });
     writer.push(batch.seal().unwrap()).unwrap();
     let killed: Arc<dyn Disk> = Arc::new(disk.snapshot());
     assert!(killed.list().unwrap().len() > 1);

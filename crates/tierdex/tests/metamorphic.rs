@@ -136,7 +136,7 @@ fn another_document_changes_only_the_weight() {
         AnswerOptions { scorer: Bm25 { k1: 1.2, b: 0.0 }.into(), shown: 0, ..AnswerOptions::default() };
     let before = Index::open_on(disk.clone()).unwrap();
     let mut writer = support::open_writer(&disk, &schema(), OpenMode::Append);
-    writer.add("new", "nothing", "of what is asked for").unwrap();
+    writer.add("new", [("title", "nothing"), ("text", "of what is asked for")]).unwrap();
     writer.commit(Merge::Keep).unwrap();
     let after = Index::open_on(disk).unwrap();
     for text in [WORD_EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {

@@ -1,6 +1,6 @@
 //! Uses the public interface as an application does: directories, engines, documents, errors.
 
-use tierdex::schema::{Field, Source};
+use tierdex::schema::{Field, Stored};
 use tierdex::{
     Document, Engine, EngineOptions, Error, Index, IndexWriter, Merge, Query, Schema, SearchHit,
     SearchRequest, TotalHits, WriterOptions, io::Size,
@@ -11,10 +11,10 @@ fn writer_options() -> WriterOptions {
 }
 
 fn make_documents(count: usize) -> impl Iterator<Item = Document> + Send {
-    (0..count).map(|number| Document {
-        id: format!("id{number}"),
-        title: format!("title {}", number % 10),
-        text: format!("all {} {}", number % 100, "word ".repeat(number % 17)),
+    (0..count).map(|number| {
+        let text = format!("all {} {}", number % 100, "word ".repeat(number % 17));
+        let title = format!("title {}", number % 10);
+        Document::new(format!("id{number}")).with("title", title).with("text", text)
     })
 }
 
@@ -29,7 +29,7 @@ fn an_index_is_created_searched_extended_and_replaced() {
     let dir = temporary.path().join("index");
     let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
     writer.add_all(make_documents(5000), 3).unwrap();
-    writer.add("last", "", "unique").unwrap();
+    writer.add("last", [("text", "unique")]).unwrap();
     assert_eq!(writer.commit(Merge::Keep).unwrap(), 1);
     drop(writer);
 
@@ -44,19 +44,19 @@ fn an_index_is_created_searched_extended_and_replaced() {
     let hits = engine.search(SearchRequest::new(query).k(3).count(true)).unwrap();
     assert_eq!((hits.total, hits.hits.len(), hits.timed_out), (TotalHits::Exact(5000), 3, false));
     let stored = before.stored(4242).unwrap().unwrap();
-    assert_eq!(stored.title, "title 2");
+    assert_eq!(stored.title(), "title 2");
 
     let mut writer = IndexWriter::append(&dir, writer_options()).unwrap();
-    writer.add("new", "", "unique").unwrap();
+    writer.add("new", [("text", "unique")]).unwrap();
     writer.commit(Merge::One).unwrap();
     assert_eq!(search_ids(&engine, "unique", 10), ["last"]);
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
     assert_eq!(search_ids(&engine, "unique", 10), ["last", "new"]);
     drop(writer);
 
-    let schema = Schema { fields: vec![Field::new("body", Source::Text)], stored: false };
+    let schema = Schema { stored: Stored::Nothing, ..Schema::of(vec![Field::new("body", &["text"])]) };
     let mut writer = IndexWriter::replace(&dir, schema, writer_options()).unwrap();
-    writer.add("other", "not indexed", "unique").unwrap();
+    writer.add("other", [("title", "not indexed"), ("text", "unique")]).unwrap();
     writer.commit(Merge::Keep).unwrap();
     assert!(engine.refresh().unwrap());
     assert_eq!(search_ids(&engine, "body:unique", 10), ["other"]);
@@ -72,7 +72,7 @@ fn an_index_does_not_depend_on_the_number_of_threads() {
     let write = |threads: usize| {
         let dir = temporary.path().join(format!("threads-{threads}"));
         let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
-        writer.add("first", "", "first").unwrap();
+        writer.add("first", [("text", "first")]).unwrap();
         writer.add_all(make_documents(50_000), threads).unwrap();
         writer.commit(Merge::One).unwrap();
         let mut files: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -81,7 +81,7 @@ fn an_index_does_not_depend_on_the_number_of_threads() {
         (Engine::open(&dir, &EngineOptions::new()).unwrap(), bytes)
     };
     let (engine, one) = write(1);
-    let text: usize = make_documents(50_000).map(|document| document.text.len()).sum();
+    let text: usize = make_documents(50_000).map(|document| document.values[1].1.len()).sum();
     assert!(text > 1 << 20, "several pieces");
     for threads in [2, 5] {
         assert!(write(threads).1 == one, "{threads} threads");
@@ -117,8 +117,8 @@ fn errors_say_what_where_and_what_to_do() {
     let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
     let second = IndexWriter::create(&dir, Schema::default(), writer_options()).err().unwrap();
     assert!(matches!(second, Error::Busy(_)) && second.to_string().contains("another writer"), "{second}");
-    assert!(matches!(writer.add(&"i".repeat(5000), "", "").unwrap_err(), Error::TooLarge(_)));
-    writer.add("1", "", "one").unwrap();
+    assert!(matches!(writer.add(&"i".repeat(5000), [("text", "")]).unwrap_err(), Error::TooLarge(_)));
+    writer.add("1", [("text", "one")]).unwrap();
     writer.commit(Merge::Keep).unwrap();
     drop(writer);
     assert!(IndexWriter::create(&dir, Schema::default(), writer_options()).is_err(), "there is an index");
@@ -169,7 +169,7 @@ fn a_document_that_is_too_long_stops_its_writer_alone() {
     drop(first);
     let mut again =
         IndexWriter::replace(temporary.path().join("first"), Schema::default(), options.clone()).unwrap();
-    again.add("1", "", "one").unwrap();
+    again.add("1", [("text", "one")]).unwrap();
     again.commit(Merge::Keep).unwrap();
 }
 
@@ -181,12 +181,12 @@ fn an_engine_follows_merges_within_its_budget() {
     let mut writer = IndexWriter::create(&dir, Schema::default(), writer_options()).unwrap();
     for round in 0..4 {
         writer.add_all(make_documents(20_000), 2).unwrap();
-        writer.add(&format!("round{round}"), "", "round").unwrap();
+        writer.add(&format!("round{round}"), [("text", "round")]).unwrap();
         writer.commit(Merge::Keep).unwrap();
     }
     let options = EngineOptions::new().dram(30_000_000).threads(2);
     let engine = Engine::open(&dir, &options).unwrap();
-    writer.add("merged", "", "round").unwrap();
+    writer.add("merged", [("text", "round")]).unwrap();
     writer.commit(Merge::One).unwrap();
     assert!(engine.refresh().unwrap());
     assert_eq!(search_ids(&engine, "round", 10).len(), 5);

@@ -8,7 +8,7 @@ use std::{alloc::System, sync::Arc};
 use support::requests::{engine_options, parse_query};
 use support::{build_in_memory, corpus::TestDocument};
 use tierdex::io::{MemDisk, RegionKind, Size};
-use tierdex::schema::{Field, Schema, Source};
+use tierdex::schema::{Field, Schema};
 use tierdex::{Engine, Index, SearchRequest, internal::engine::MetaTier};
 
 #[global_allocator]
@@ -16,7 +16,7 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Every document has `terms` terms of its own, and a stored text of them.
 fn write_segment(documents: usize, terms: usize) -> Arc<MemDisk> {
-    let schema = Schema { fields: vec![Field::new("text", Source::Text)], stored: true };
+    let schema = Schema::of(vec![Field::new("text", &["text"])]);
     let term = |number: usize| format!("{:08x}t{number}", number.wrapping_mul(2654435761) as u32);
     let doc = |number: usize| {
         let own = (terms * number..terms * (number + 1)).map(term).collect::<Vec<_>>().join(" ");

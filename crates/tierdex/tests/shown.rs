@@ -19,7 +19,7 @@ fn index_documents(docs: &[(String, String, String)], cuts: usize) -> Index {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = open_writer(&disk, &SchemaOptions::default().schema(), OpenMode::New);
     for docs in docs.chunks(docs.len().div_ceil(cuts)) {
-        docs.iter().for_each(|(id, title, text)| writer.add(id, title, text).unwrap());
+        docs.iter().for_each(|(id, title, text)| writer.add(id, [("title", title), ("text", text)]).unwrap());
         writer.commit(Merge::Keep).unwrap();
     }
     Index::open_on(disk).unwrap()
@@ -49,13 +49,13 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
     let index = index_documents(&docs, 2);
     let searcher = index.searcher();
     for (document, (_, title, text)) in docs.iter().enumerate() {
-        let preview = searcher.preview(document as u32).unwrap().unwrap();
-        assert!(preview.title == longest_prefix(title, PREVIEW_TITLE_BYTES), "title of {document}");
-        assert!(preview.text == longest_prefix(text, PREVIEW_TEXT_BYTES), "text of {document}");
+        let preview = searcher.preview(document as u32, &[0]).unwrap().unwrap();
+        assert!(preview.title() == longest_prefix(title, PREVIEW_TITLE_BYTES), "title of {document}");
+        assert!(preview.value("text") == longest_prefix(text, PREVIEW_TEXT_BYTES), "text of {document}");
         let stored = searcher.stored(document as u32).unwrap().unwrap();
-        assert!(stored.title == *title && stored.text == *text, "{document}");
+        assert!(stored.title() == *title && stored.value("text") == *text, "{document}");
     }
-    assert!(searcher.preview(docs.len() as u32).is_err());
+    assert!(searcher.preview(docs.len() as u32, &[0]).is_err());
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_damaged_page_of_ids_is_an_error_of_the_ids_on_it() {
     let shared: Arc<dyn Disk> = disk.clone();
     let mut writer = open_writer(&shared, &SchemaOptions::default().schema(), OpenMode::New);
     let word = |number: usize| if number < 10 { "all first" } else { "all" };
-    (0..20_000).for_each(|number| writer.add(&format!("{number:040}"), "", word(number)).unwrap());
+    (0..20_000).for_each(|number| writer.add(&format!("{number:040}"), [("text", word(number))]).unwrap());
     writer.commit(Merge::Keep).unwrap();
     let name = shared.list().unwrap().into_iter().find(|name| name.ends_with(".ids")).unwrap();
     disk.corrupt(&name, |bytes| bytes[2 * 4096 + 100] ^= 1);

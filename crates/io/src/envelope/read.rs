@@ -3,8 +3,8 @@
 use super::checksum::Checksums;
 use super::identity::{Identity, Seal};
 use super::layout::{
-    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, FORMAT_VERSION_MIN, Footer, FooterError, GROUP_ENTRIES,
-    HEADER_LEN, PAGE, decode_entries, decode_footer, encode_header,
+    ENTRY_LEN, EndBlock, EnvelopeLayout, FOOTER_LEN, FORMAT_VERSION, FORMAT_VERSION_MIN, Footer, FooterError,
+    GROUP_ENTRIES, HEADER_LEN, PAGE, decode_entries, decode_footer, encode_header,
 };
 use crate::memory::{Arena, ResidentBytes};
 use crate::{Disk, Error, ErrorKind, ReadFile, Result};
@@ -303,7 +303,12 @@ impl SealedFile {
             name: name.to_owned(),
             identity,
             checksums: Checksums::new(identity),
-            footer: Footer { layout: nothing, top_crc: 0, seal: Seal { len: 0, crc: 0 } },
+            footer: Footer {
+                version: FORMAT_VERSION,
+                layout: nothing,
+                top_crc: 0,
+                seal: Seal { len: 0, crc: 0 },
+            },
             top_table: Box::default(),
             groups: Mutex::default(),
             page_table: OnceLock::new(),
@@ -572,8 +577,9 @@ mod tests {
                 bytes[end..].copy_from_slice(&crc.to_le_bytes());
             });
             let error = SealedFile::open(&disk, "b", IDENTITY, seal).err().unwrap();
-            let message =
-                format!("it has format version {version}, and this program reads versions {FORMAT_VERSION_MIN} to");
+            let message = format!(
+                "it has format version {version}, and this program reads versions {FORMAT_VERSION_MIN} to"
+            );
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(error.to_string().contains(&message), "{error}");
         }
@@ -582,7 +588,8 @@ mod tests {
     #[test]
     fn a_foreign_header_with_valid_checksums_is_detected() {
         open_with_header(&encode_header(IDENTITY, FORMAT_VERSION), IDENTITY).verify().unwrap();
-        let foreign = open_with_header(&encode_header(Identity { segment: 78, ..IDENTITY }, FORMAT_VERSION), IDENTITY);
+        let foreign =
+            open_with_header(&encode_header(Identity { segment: 78, ..IDENTITY }, FORMAT_VERSION), IDENTITY);
         let error = foreign.verify().unwrap_err();
         assert_eq!(error.to_string(), "a is damaged at byte 0: the header is not this file's");
         let mut unclean = encode_header(IDENTITY, FORMAT_VERSION);

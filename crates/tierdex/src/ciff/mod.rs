@@ -13,8 +13,8 @@
 //! # let (first, second) = (temporary.path().join("first"), temporary.path().join("second"));
 //!
 //! let mut writer = IndexWriter::create(&first, Schema::default(), WriterOptions::default())?;
-//! writer.add("d1", &[("text", "solid state disk")])?;
-//! writer.add("d2", &[("text", "hard disk")])?;
+//! writer.add("d1", [("text", "solid state disk")])?;
+//! writer.add("d2", [("text", "hard disk")])?;
 //! writer.commit(Merge::One)?;
 //!
 //! let mut file = Vec::new();

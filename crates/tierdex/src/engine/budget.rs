@@ -11,6 +11,7 @@ use super::pool::{PoolLimits, PoolSizes, PoolUse};
 use super::resident_sizes::ResidentSizes;
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::{Index, KEPT_PREFIXES_BYTES};
+use crate::schema::Stored;
 use tierdex_cache::{PageCache, READ_PAGES_MAX};
 use tierdex_io::{PAGE, ReadOptions, ReadQueue};
 
@@ -65,7 +66,8 @@ impl EngineSettings {
         let resident: u64 = self.resident_rows(index).iter().filter_map(MemoryUse::dram_bytes).sum();
         let left = self.dram.unwrap_or(0).saturating_sub(resident);
         let requests = (REQUESTS_BYTES_MIN + result_with_ids_bytes(hits)).max(left / REQUESTS_DIVISOR);
-        let previews = if self.previews && index.schema().stored { PREVIEW_BYTES } else { 0 };
+        let previews =
+            if self.previews && index.schema().stored != Stored::Nothing { PREVIEW_BYTES } else { 0 };
         // Beside its output, the result belongs to the caller.
         let output = output_bytes(hits).saturating_add(result_with_ids_bytes(hits));
         let skips = self.meta_tier.keeps_skips() && self.growth == 0;

@@ -38,7 +38,7 @@ const AHEAD: usize = 8;
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let dir = dir.path().join("index");
 /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-/// # writer.add("1", &[("title", "Disks"), ("text", "A solid state disk.")])?;
+/// # writer.add("1", [("title", "Disks"), ("text", "A solid state disk.")])?;
 /// # writer.commit(Merge::Keep)?;
 ///
 /// let engine = Engine::open(&dir, &EngineOptions::new())?;

@@ -27,7 +27,7 @@ pub struct Preview {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let dir = dir.path().join("index");
 /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-/// # writer.add("1", &[("title", "Disks"), ("text", "A solid state disk is a disk without moving parts.")])?;
+/// # writer.add("1", [("title", "Disks"), ("text", "A solid state disk is a disk without moving parts.")])?;
 /// # writer.commit(Merge::Keep)?;
 ///
 /// let engine = Engine::open(&dir, &EngineOptions::new())?;
@@ -109,7 +109,8 @@ impl Snapshot {
     /// The members of a field without the title.
     fn shown_members(&self, field: usize) -> Vec<String> {
         let schema = self.schema();
-        let members = schema.fields[field].members.iter().filter(|member| Some(*member) != schema.title.as_ref());
+        let members =
+            schema.fields[field].members.iter().filter(|member| Some(*member) != schema.title.as_ref());
         members.cloned().collect()
     }
 
@@ -131,7 +132,7 @@ impl Snapshot {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let dir = dir.path().join("index");
     /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-    /// # writer.add("1", &[("text", "disk disks display")])?;
+    /// # writer.add("1", [("text", "disk disks display")])?;
     /// # writer.commit(Merge::Keep)?;
     /// let engine = Engine::open(&dir, &EngineOptions::new())?;
     /// let terms = engine.snapshot().terms(0, "disk", None, 10)?;
@@ -193,7 +194,7 @@ impl Snapshot {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let dir = dir.path().join("index");
     /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-    /// # writer.add("1", &[("text", "a solid state disk")])?;
+    /// # writer.add("1", [("text", "a solid state disk")])?;
     /// # writer.commit(Merge::Keep)?;
     /// let snapshot = Engine::open(&dir, &EngineOptions::new())?.snapshot();
     /// let query = Query::parse("+solid +disk", snapshot.schema())?;

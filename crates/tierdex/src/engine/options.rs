@@ -196,7 +196,7 @@ impl EngineOptions {
     /// # let temporary = tempfile::tempdir().unwrap();
     /// # let (dir, hot) = (temporary.path().join("index"), temporary.path().join("index.hot"));
     /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-    /// # writer.add("1", &[("title", "Disks"), ("text", "A solid state disk.")])?;
+    /// # writer.add("1", [("title", "Disks"), ("text", "A solid state disk.")])?;
     /// # writer.commit(Merge::Keep)?;
     ///
     /// let options = EngineOptions::new().dram(30_000_000).hot_pages(&hot);

@@ -127,8 +127,7 @@ impl BatchBuilder {
         self.ids.bytes.push_str(id);
         self.ids.ends.push(self.ids.bytes.len());
         let mut long_words = 0;
-        for ((members, table), analyzer) in
-            self.members.iter().zip(&mut self.tables).zip(&mut self.analyzers)
+        for ((members, table), analyzer) in self.members.iter().zip(&mut self.tables).zip(&mut self.analyzers)
         {
             let values = members.iter().flat_map(|member| document.values_of(*member));
             self.skipped_tokens.tokens_beyond += table.add(analyzer, values);

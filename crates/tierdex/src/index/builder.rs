@@ -5,8 +5,7 @@ use super::{batch::SealedBatch, stop::StopSignal};
 use crate::memtable::{RunCursor, SortedRun};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, StoredWriter, write_lengths};
 use crate::{
-    Result, bytes::prefix_key, limits::DOCUMENTS_MAX, memtable::run::RunTerm, schema::Schema,
-    schema::Stored,
+    Result, bytes::prefix_key, limits::DOCUMENTS_MAX, memtable::run::RunTerm, schema::Schema, schema::Stored,
     segment::SegmentMeta, segment::layout::too_many_documents,
 };
 use std::cmp::{Ordering, Reverse};
@@ -32,7 +31,9 @@ impl SegmentBuilder {
         Ok(SegmentBuilder {
             id,
             ids: IdsWriter::create(disk, id)?,
-            stored: (schema.stored != Stored::Nothing).then(|| StoredWriter::create(disk, id, schema.stored_members())).transpose()?,
+            stored: (schema.stored != Stored::Nothing)
+                .then(|| StoredWriter::create(disk, id, schema.stored_members()))
+                .transpose()?,
             bases: Vec::new(),
             runs: schema.fields.iter().map(|_| Vec::new()).collect(),
             documents: 0,

@@ -5,12 +5,13 @@
 
 use super::stop::StopSignal;
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTES_MAX};
+use crate::schema::{Schema, Stored};
 use crate::segment::layout::{FileMeta, id_too_long};
 use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, ListCounts, PostingsWriter, Superblock, SuperblockEncoder,
     write_lengths,
 };
-use crate::{Error, Result, schema::Schema, segment::SegmentMeta, transform::block::Block};
+use crate::{Error, Result, segment::SegmentMeta, transform::block::Block};
 use tierdex_io::Disk;
 
 /// Appends terms, each greater than the one before (compared as bytes), with their posting lists.

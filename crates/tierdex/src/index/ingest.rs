@@ -94,28 +94,24 @@ where
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    id: String,
-    values: Vec<(String, String)>,
-    others: String,
+    /// External id, up to 4,096 bytes. Ids may repeat.
+    pub id: String,
+    /// Names of members with a value each; a member may have several values.
+    pub values: Vec<(String, String)>,
+    /// What the document has beside its members ([`DocumentRef::others`]).
+    pub others: String,
 }
 
 impl Document {
-    /// A document without values. The id has up to 4,096 bytes; ids may repeat.
+    /// A document without values.
     pub fn new(id: impl ToString) -> Document {
         Document { id: id.to_string(), ..Document::default() }
     }
 
-    /// Adds a value of a member; a member may have several values.
+    /// Adds a value of a member.
     #[must_use]
     pub fn with(mut self, member: impl Into<String>, value: impl Into<String>) -> Document {
         self.values.push((member.into(), value.into()));
-        self
-    }
-
-    /// Sets what the document has beside its members ([`DocumentRef::others`]).
-    #[must_use]
-    pub fn with_others(mut self, others: impl Into<String>) -> Document {
-        self.others = others.into();
         self
     }
 
@@ -217,7 +213,8 @@ impl IndexWriter {
         };
         let add = |piece: Vec<Document>, add: &mut dyn FnMut(DocumentRef<'_>) -> Result<()>| {
             piece.iter().try_for_each(|Document { id, values, others }| {
-                let values = values.iter().map(|(name, value)| Ok((schema.member_named(name)?, value.as_str())));
+                let values =
+                    values.iter().map(|(name, value)| Ok((schema.member_named(name)?, value.as_str())));
                 add(DocumentRef { id, values: &values.collect::<Result<Vec<_>>>()?, others })
             })
         };

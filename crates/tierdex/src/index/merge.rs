@@ -8,7 +8,8 @@ use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_norms,
 };
 use crate::{
-    Result, limits::DOCUMENTS_MAX, schema::Schema, schema::Stored, segment::SegmentMeta, segment::layout::too_many_documents,
+    Result, limits::DOCUMENTS_MAX, schema::Schema, schema::Stored, segment::SegmentMeta,
+    segment::layout::too_many_documents,
 };
 use tierdex_io::Disk;
 

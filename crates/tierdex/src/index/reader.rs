@@ -53,7 +53,7 @@ impl Index {
     /// # let dirs = [temporary.path().join("2024"), temporary.path().join("2025")];
     /// # for dir in &dirs {
     /// #     let mut writer = IndexWriter::create(dir, Schema::default(), WriterOptions::default())?;
-    /// #     writer.add("1", &[("title", "Disks"), ("text", "A solid state disk.")])?;
+    /// #     writer.add("1", [("title", "Disks"), ("text", "A solid state disk.")])?;
     /// #     writer.commit(Merge::Keep)?;
     /// # }
     /// let index = Index::open_all(&dirs)?;

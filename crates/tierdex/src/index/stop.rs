@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// let stop = StopSignal::default();
 /// let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
 /// let mut writer = IndexWriter::create(&dir, Schema::default(), options)?;
-/// writer.add("1", &[("text", "a solid state disk")])?;
+/// writer.add("1", [("text", "a solid state disk")])?;
 /// // For example in the handler of a signal.
 /// stop.raise();
 /// assert!(matches!(writer.commit(Merge::Keep), Err(Error::Interrupted)));

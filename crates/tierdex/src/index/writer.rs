@@ -60,7 +60,7 @@ const BATCH_MEMORY_BYTES: usize = 8 * BATCH_BYTES;
 /// use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
 ///
 /// let mut writer = IndexWriter::create("my-index", Schema::default(), WriterOptions::default())?;
-/// writer.add("1", &[("title", "Title"), ("text", "The text of a document.")])?;
+/// writer.add("1", [("title", "Title"), ("text", "The text of a document.")])?;
 /// writer.commit(Merge::Keep)?;
 /// # Ok::<(), tierdex::Error>(())
 /// ```
@@ -228,10 +228,15 @@ impl IndexWriter {
     /// [`Error::TooLarge`] when the id or the values are too long, or there are too many documents, and
     /// [`Error::Usage`] when the schema has no member of a name: the document is not added, and the writer
     /// stays usable. Other errors stop the writer.
-    pub fn add(&mut self, id: &str, values: &[(&str, &str)]) -> Result<()> {
-        let schema = self.schema.clone();
-        let numbered = values.iter().map(|(name, value)| Ok((schema.member_named(name)?, *value)));
+    pub fn add<N: AsRef<str>, V: AsRef<str>>(
+        &mut self,
+        id: &str,
+        values: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<()> {
+        let numbered =
+            values.into_iter().map(|(name, value)| Ok((self.schema.member_named(name.as_ref())?, value)));
         let values = numbered.collect::<Result<Vec<_>>>()?;
+        let values: Vec<_> = values.iter().map(|(member, value)| (*member, value.as_ref())).collect();
         self.add_document(DocumentRef { id, values: &values, others: "" })
     }
 
@@ -248,7 +253,9 @@ impl IndexWriter {
         let batch = self.batch.get_or_insert_with(|| BatchBuilder::new(schema.clone(), document_max));
         match batch.add(document) {
             Ok(()) if batch.is_full() => self.seal_batch(),
-            Err(error) if !matches!(error, Error::TooLarge(_) | Error::Usage(_)) => self.run_step(|_| Err(error)),
+            Err(error) if !matches!(error, Error::TooLarge(_) | Error::Usage(_)) => {
+                self.run_step(|_| Err(error))
+            }
             other => other,
         }
     }

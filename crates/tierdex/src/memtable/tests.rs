@@ -31,9 +31,9 @@ fn analyzer() -> Analyzer {
 fn tokens_beyond_the_limit_are_counted() {
     let mut table = FieldTable::new(3);
     let mut analyzer = analyzer();
-    assert_eq!(table.add(&mut analyzer, &["a b", "c"]), 0);
+    assert_eq!(table.add(&mut analyzer, ["a b", "c"].into_iter()), 0);
     // Three tokens are beyond the limit; one of them is a stop word.
-    assert_eq!(table.add(&mut analyzer, &["a b", "c d stop e"]), 2);
+    assert_eq!(table.add(&mut analyzer, ["a b", "c d stop e"].into_iter()), 2);
     assert_eq!(table.take_run(false).lengths(), [3, 3]);
 }
 
@@ -60,7 +60,8 @@ proptest! {
                     model.entry(word.to_string()).or_default().push((document as u32, frequency, word_positions));
                 }
                 let half = words.len() / 2;
-                table.add(&mut analyzer, &[&words[..half].join(" "), &words[half..].join(" ")]);
+                let parts = [words[..half].join(" "), words[half..].join(" ")];
+                table.add(&mut analyzer, parts.iter().map(String::as_str));
             }
             let run = table.take_run(positions);
             prop_assert_eq!(read_run(&run), model, "round {}", round);

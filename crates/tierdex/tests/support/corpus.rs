@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use tierdex::codec::Codec;
-use tierdex::schema::{Analysis, Field, NormKind, Schema, Source, Tokenizer};
+use tierdex::schema::{Analysis, Field, NormKind, Schema, Stored, Tokenizer};
 
 /// One document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,13 +195,14 @@ impl Default for SchemaOptions {
 impl SchemaOptions {
     /// A field `text`, and an optional field `title` with the other kind of norms.
     pub fn schema(&self) -> Schema {
-        let source = if self.title { Source::Text } else { Source::TitleAndText };
-        let mut fields = vec![Field { norms: self.norms, ..self.field("text", source) }];
+        let members: &[&str] = if self.title { &["text"] } else { &["title", "text"] };
+        let mut fields = vec![Field { norms: self.norms, ..self.field("text", members) }];
         if self.title {
             let norms = if self.norms == NormKind::Byte { NormKind::Exact } else { NormKind::Byte };
-            fields.push(Field { norms, ..self.field("title", Source::Title) });
+            fields.push(Field { norms, ..self.field("title", &["title"]) });
         }
-        Schema { fields, stored: self.stored }
+        let stored = if self.stored { Stored::Members } else { Stored::Nothing };
+        Schema { stored, ..Schema::of(fields) }
     }
 
     /// The default options with a single field.
@@ -209,14 +210,14 @@ impl SchemaOptions {
         SchemaOptions { title: false, ..SchemaOptions::default() }
     }
 
-    fn field(&self, name: &str, source: Source) -> Field {
+    fn field(&self, name: &str, members: &[&str]) -> Field {
         let words = if self.stop_words { STOP_WORDS.map(str::to_string).to_vec() } else { Vec::new() };
         Field {
             analysis: Analysis { tokenizer: self.tokenizer, stop_words: words, ..Analysis::default() },
             positions: self.positions,
             doc_codec: self.codec,
             freq_codec: self.codec.plain(),
-            ..Field::new(name, source)
+            ..Field::new(name, members)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{open_writer, random::Random, requests::documents_and_score_bits};
 use std::sync::Arc;
-use tierdex::schema::{Field, Schema, Source};
+use tierdex::schema::{Field, Schema, Stored};
 use tierdex::{
     Index, Merge, OpenMode, Query, explain::SearchResult, internal::index::ListsBuilder, io::MemDisk,
 };
@@ -36,8 +36,8 @@ pub type Postings = (Vec<u32>, Vec<u32>);
 /// frequencies.
 pub fn write_lists(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
-    let field = Field { positions: false, ..Field::new("text", Source::Text) };
-    let schema = Schema { fields: vec![field], stored: false };
+    let field = Field { positions: false, ..Field::new("text", &["text"]) };
+    let schema = Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) };
     let mut lengths = vec![0; documents as usize];
     for (documents, frequencies) in lists.iter().map(|(_, list)| list) {
         documents.iter().zip(frequencies).for_each(|(document, times)| lengths[*document as usize] += times);

@@ -26,7 +26,9 @@ use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
 use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
 use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
-use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions};
+use tierdex::{
+    DocumentRef, Index, IndexWriter, Merge, OpenMode, Query, Result, Scorer, SearchOptions, WriterOptions,
+};
 
 use corpus::{SchemaOptions, TestDocument};
 
@@ -95,7 +97,9 @@ pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result
     let (small, found) = (small?, found?);
     assert_eq!(small, found, "{query:?} with {look:?} and small sizes");
     let show = |document| -> Result<_> {
-        let stored = searcher.stored(document)?.map(|stored| (stored.title, stored.text));
+        let stored = searcher
+            .stored(document)?
+            .map(|stored| (stored.title().to_string(), stored.value("text").to_string()));
         Ok((searcher.id(document)?, stored))
     };
     let rows = found.hits.iter().enumerate().map(|(place, hit)| {
@@ -224,14 +228,18 @@ pub fn assert_sound(disk: &dyn Disk) {
 
 /// Adds documents to a disk that does not fail.
 pub fn add_documents(writer: &mut IndexWriter, docs: &[TestDocument]) {
-    docs.iter().for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text).unwrap());
+    docs.iter().for_each(|doc| writer.add(&doc.id, [("title", &doc.title), ("text", &doc.text)]).unwrap());
 }
 
 fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
     let AddMethod::Batches(size) = growth else { return add_documents(writer, docs) };
     let mut batch = new_batch(writer);
     for docs in docs.chunks(size) {
-        docs.iter().for_each(|doc| batch.add(&doc.id, &doc.title, &doc.text).unwrap());
+        docs.iter().for_each(|doc| {
+            batch
+                .add(DocumentRef { id: &doc.id, values: &[(0, &doc.title), (1, &doc.text)], others: "" })
+                .unwrap()
+        });
         writer.push(batch.seal().unwrap()).unwrap();
     }
 }

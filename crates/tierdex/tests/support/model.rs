@@ -4,7 +4,7 @@ use super::clause::{ALL_DOCUMENTS_KEY, Clause, GroupClause, LeafClause, LeafMatc
 use super::{Answer, AnswerHit, AnswerOptions, corpus::TestDocument};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use tierdex::schema::{Field, NormKind, Schema, Source, Tokenizer};
+use tierdex::schema::{Field, NormKind, Schema, Stored, Tokenizer};
 use tierdex::{Bm25, Query, Scorer, internal::transform::norm};
 
 /// A naive index of documents.
@@ -29,7 +29,7 @@ struct FieldModel {
 impl Model {
     pub fn new(schema: &Schema, docs: &[TestDocument]) -> Model {
         let fields = schema.fields.iter().map(|field| FieldModel::new(field, docs)).collect();
-        Model { docs: docs.to_vec(), stored: schema.stored, fields }
+        Model { docs: docs.to_vec(), stored: schema.stored != Stored::Nothing, fields }
     }
 
     /// The best documents of a query.
@@ -179,12 +179,8 @@ impl FieldModel {
         let stop_words: HashSet<&str> = field.analysis.stop_words.iter().map(String::as_str).collect();
         let mut model = FieldModel { exact_norms: field.norms == NormKind::Exact, ..FieldModel::default() };
         for (document, doc) in (0u32..).zip(docs) {
-            let text = match field.source {
-                Source::Title => doc.title.clone(),
-                Source::Text => doc.text.clone(),
-                Source::TitleAndText => format!("{} {}", doc.title, doc.text),
-                other => unreachable!("the oracle has no {other:?}"),
-            };
+            let member = |name: &String| if name == "title" { &*doc.title } else { &*doc.text };
+            let text = field.members.iter().map(member).collect::<Vec<_>>().join(" ");
             let mut length = 0;
             for (position, token) in (0u32..).zip(tokenize(&text, field.analysis.tokenizer)) {
                 if token.len() <= 255 && !stop_words.contains(token.as_str()) {

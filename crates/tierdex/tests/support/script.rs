@@ -280,7 +280,7 @@ fn script_options(number: usize) -> AnswerOptions {
 }
 
 fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<()> {
-    docs.iter().try_for_each(|doc| writer.add(&doc.id, &doc.title, &doc.text))
+    docs.iter().try_for_each(|doc| writer.add(&doc.id, [("title", &doc.title), ("text", &doc.text)]))
 }
 
 fn compare_answers(index: &Index, expected: &[Answer]) -> Result<(), String> {

@@ -8,7 +8,7 @@ mod random;
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause, TermPrefix, show_plan};
 use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
-use crate::schema::{Field, NormKind, Schema, Source};
+use crate::schema::{Field, NormKind, Schema, Stored};
 use crate::segment::read::{FILES, Segment};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
 use crate::{eval::nodes::Alignments, limits::BLOCK, segment::SegmentMeta};
@@ -286,7 +286,7 @@ fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPo
         norms,
         doc_codec: codec,
         freq_codec: codec.plain(),
-        ..Field::new("text", Source::Text)
+        ..Field::new("text", &["text"])
     };
     let target = FieldTarget { disk: &disk, segment: 1, number: 0, field: &field };
     let written = write_lengths(target, || lengths.iter().copied()).unwrap();
@@ -306,7 +306,7 @@ fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPo
     .unwrap();
     files.extend([written.file, ids]);
     let meta = SegmentMeta { id: 1, documents: lengths.len() as u32, fields: vec![stats], files };
-    Segment::open(&disk, &Schema { fields: vec![field], stored: false }, meta).unwrap()
+    Segment::open(&disk, &Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) }, meta).unwrap()
 }
 
 /// A plan in the notation of [`show_plan`].

@@ -40,7 +40,7 @@ pub struct CheckReport {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let dir = dir.path().join("index");
 /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
-/// # writer.add("1", &[("text", "a solid state disk")])?;
+/// # writer.add("1", [("text", "a solid state disk")])?;
 /// # writer.commit(Merge::Keep)?;
 /// let report = tierdex::check(&dir)?;
 /// assert!(report.problems.is_empty());

@@ -31,7 +31,7 @@ type FieldText = (usize, String);
 /// # let dirs = [temporary.path().join("a"), temporary.path().join("b")];
 /// # for (number, dir) in dirs.iter().enumerate() {
 /// #     let mut writer = IndexWriter::create(dir, Schema::default(), WriterOptions::default())?;
-/// #     writer.add(&number.to_string(), &[("text", "a solid state disk")])?;
+/// #     writer.add(&number.to_string(), [("text", "a solid state disk")])?;
 /// #     writer.commit(Merge::Keep)?;
 /// # }
 ///

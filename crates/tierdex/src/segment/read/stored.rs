@@ -5,8 +5,8 @@ use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
 use crate::limits::{DOCUMENT_BYTES_MAX, MEMBERS_MAX};
 use crate::{Error, Result, bytes::ByteReader};
-use std::{cell::Cell, ops::Range};
 use std::sync::{Mutex, PoisonError};
+use std::{cell::Cell, ops::Range};
 use tierdex_io::SealedFile;
 use zstd::stream::raw::Decoder;
 
@@ -112,7 +112,11 @@ impl StoredReader {
     }
 
     /// Calls `body` with the values of all documents of a block.
-    pub fn for_each_of_block(&self, number: u64, mut body: impl FnMut(StoredValues) -> Result<()>) -> Result<()> {
+    pub fn for_each_of_block(
+        &self,
+        number: u64,
+        mut body: impl FnMut(StoredValues) -> Result<()>,
+    ) -> Result<()> {
         self.unpack_block(number, |unpacker, of| {
             (0..of.count).try_for_each(|_| {
                 let left = Cell::new(DOCUMENT_BYTES_MAX);
@@ -128,7 +132,7 @@ impl StoredReader {
         left: impl Fn(usize) -> Option<&'b Cell<usize>>,
     ) -> Result<StoredValues> {
         let is_old = self.file.version() < MEMBERS_VERSION;
-        let mut values_of = |member| {
+        let values_of = |member| {
             let mut values = Vec::new();
             loop {
                 let left = left(member);
