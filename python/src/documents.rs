@@ -198,8 +198,7 @@ impl DocumentReader {
     /// Whether this name of a document has the id, a member, or members inside of it.
     pub fn reads(&self, name: &str) -> bool {
         let is_root = |member: &MemberName| member.path.first().is_some_and(|root| root.text == name);
-        name == self.id.text
-            || self.members.iter().any(|member| member.whole.text == name || is_root(member))
+        name == self.id.text || self.members.iter().any(|member| member.whole.text == name || is_root(member))
     }
 
     /// Whether a document or table without a needed member may have a title and nothing else.

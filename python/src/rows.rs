@@ -34,9 +34,9 @@ impl Columns {
     /// The values of a row, with the numbers of their members.
     fn values(&self, row: usize) -> impl Iterator<Item = (usize, &str)> {
         let members = self.members.iter().enumerate();
-        members.filter_map(|(member, column)| Some((member, column.as_ref()?))).flat_map(
-            move |(member, column)| column.of_row(row).map(move |value| (member, value)),
-        )
+        members
+            .filter_map(|(member, column)| Some((member, column.as_ref()?)))
+            .flat_map(move |(member, column)| column.of_row(row).map(move |value| (member, value)))
     }
 }
 
@@ -60,9 +60,9 @@ impl DocumentReader {
             Some(column) => py.detach(|| Strings::read(column, true)),
             None => Ok(None),
         };
-        let ids = ids.map_err(|what| failed(&self.id.text, what))?.ok_or_else(|| {
-            usage_error(py, format!("the table has no column {:?} of ids", self.id.text))
-        })?;
+        let ids = ids
+            .map_err(|what| failed(&self.id.text, what))?
+            .ok_or_else(|| usage_error(py, format!("the table has no column {:?} of ids", self.id.text)))?;
         let (mut members, mut present) = (Vec::new(), Vec::new());
         for member in &self.members {
             let whole = rows.column_by_name(&member.whole.text).map(|column| (column.clone(), None));
@@ -77,7 +77,8 @@ impl DocumentReader {
             });
             members.push(read.map_err(|what| failed(&member.whole.text, what))?);
         }
-        let is_sound = self.members.iter().zip(&present).any(|(member, present)| member.is_needed && *present);
+        let is_sound =
+            self.members.iter().zip(&present).any(|(member, present)| member.is_needed && *present);
         let needed_title = self.is_title_enough().filter(|_| !is_sound);
         if !is_sound {
             let others = self.other_columns(rows);

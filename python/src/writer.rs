@@ -86,7 +86,8 @@ impl Writer {
         number: u64,
         piece: &mut Piece,
     ) -> PyResult<u64> {
-        reader.append_document(document, number, piece, |ignored| self.warn_of_ignored(document.py(), ignored))
+        reader
+            .append_document(document, number, piece, |ignored| self.warn_of_ignored(document.py(), ignored))
     }
 
     /// Warns of what a document has besides its id and members, once for each name.
@@ -99,10 +100,8 @@ impl Writer {
             return Ok(());
         };
         let known = [&["id".to_string()], first].concat().join(", ");
-        let message = format!(
-            "the members {} are not indexed; only {known} and {last} are",
-            quoted_names(&new)
-        );
+        let message =
+            format!("the members {} are not indexed; only {known} and {last} are", quoted_names(&new));
         issue_warning(py, &message)
     }
 

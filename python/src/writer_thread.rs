@@ -94,9 +94,10 @@ impl SharedState {
                 Poll::Ready(Task::Exit) => return Ok(()),
                 Poll::Ready(Task::Analyse) => {
                     let stop = writer.stop().clone();
-                    let parse = |piece: Piece, add: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| {
-                        piece.for_each_document(add)
-                    };
+                    let parse =
+                        |piece: Piece, add: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| {
+                            piece.for_each_document(add)
+                        };
                     writer.ingest(threads, || self.take(&stop), parse, |()| Ok(()))?;
                 }
                 Poll::Ready(Task::Commit(order, documents)) => {

@@ -158,7 +158,9 @@ class Schema:
     ) -> None:
         if isinstance(title, Text) or isinstance(stored, Text):
             name = "title" if isinstance(title, Text) else "stored"
-            raise UsageError(f"{name} is a tierdex.Text: give a field of this name in a dict, {{{name!r}: Text()}}")
+            raise UsageError(
+                f"{name} is a tierdex.Text: give a field of this name in a dict, {{{name!r}: Text()}}"
+            )
         if not (title is None or isinstance(title, str)):
             raise UsageError(f"title is a {type(title).__name__}; it is the name of a member, or None")
         if not isinstance(stored, bool) and stored != "all":
