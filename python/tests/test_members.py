@@ -155,7 +155,7 @@ def test_unknown_members(tmp_path: Path) -> None:
         for documents in (rows, pa.Table.from_pylist(rows), pd.DataFrame(rows), pl.DataFrame(rows)):
             with pytest.raises(tierdex.UsageError, match=message):
                 writer.add_many(documents)
-        with pytest.raises(tierdex.UsageError, match='"headers.list"$'):
+        with pytest.raises(tierdex.UsageError, match=r'"headers.list"$'):
             writer.add({"id": "2", "headers": {}})
         writer.add({"id": "2", "body": None})
         with pytest.raises(tierdex.UsageError, match="the schema has no member `text`; it has subject, body"):
@@ -166,7 +166,7 @@ def test_unknown_members(tmp_path: Path) -> None:
 def test_the_title_alone_is_not_indexed(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "i", Schema(body=Text()))
     with index.writer() as writer:
-        with pytest.raises(tierdex.UsageError, match='none of the indexed members "body"$'):
+        with pytest.raises(tierdex.UsageError, match=r'none of the indexed members "body"$'):
             writer.add({"id": "1", "title": "t"})
         assert writer.add_many([{"id": "1", "name": "t", "body": "b"}], title="name") == 1
     assert index.search("b")[0].title == "t"
@@ -267,7 +267,7 @@ def test_damaged_lists(tmp_path: Path) -> None:
     with index.writer() as writer:
         for ends in ([0, 2, 1], [0, 2, 9], [-1, 1, 2]):
             with pytest.raises(
-                tierdex.UsageError, match='column "body" is damaged: in row . the offsets of the'
+                tierdex.UsageError, match=r'column "body" is damaged: in row . the offsets of the'
             ):
                 writer.add_many(pa.table({"id": ids, "body": lists(ends)}))
         assert writer.add_many(pa.table({"id": ids, "body": lists([1, 1, 3])})) == 2

@@ -136,8 +136,8 @@ class Schema:
     ``stored``: ``True`` stores the members of the schema, for titles, snippets and :class:`Document`; ``"all"``
     stores what documents have beside them too (:attr:`Document.others`); ``False`` stores nothing.
 
-    The first field is searched by default; queries name the others (``subject:disk``). A field that has the name
-    of an option is given in a dict.
+    The first field is searched by default; queries name the others (``subject:disk``). A field that has the
+    name of an option is given in a dict.
 
     >>> schema = Schema(text=Text(stem="english", positions=True), author=Text())
     >>> list(schema.fields)
