@@ -65,7 +65,7 @@ def test_fields_of_mails(tmp_path: Path) -> None:
     hits = index.search("subject:budget^2 body:budget")
     assert hits.ids == ["m1", "m2"]
     assert [hit.title for hit in hits] == ["The budget of next year", "Re: plan"]
-    assert hits[1].highlight() == "The **budget** is too small.\n**Budgets** were small before."
+    assert hits[1].highlight() == "The **budget** is too small. **Budgets** were small before."
     assert index.search("budget").ids == ["m2"]
     assert index.search("people:bob", k=9, count=True).total == 2
     assert index.search("list:finance").ids == ["m1"] and index.search("list:finance\\/2").ids == ["m2"]
@@ -84,12 +84,12 @@ def test_fields_of_mails(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(last)) == last != document(index, "m2")
 
 
-def test_a_phrase_is_within_one_value(tmp_path: Path) -> None:
+def test_the_positions_of_values_follow_each_other(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "i", Schema({"body": Text(positions=True)}))
     with index.writer() as writer:
         writer.add({"id": "1", "body": ["red door", "bell"]})
         writer.add({"id": "2", "body": "red door bell"})
-    assert index.search('"red door"', k=9, count=True).total == 2
+    assert index.search('"door bell"', k=9, count=True).total == 2
     assert document(index, "1").members == {"body": ["red door", "bell"]}
 
 
@@ -265,7 +265,7 @@ def test_damaged_lists(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "i", Schema(body=Text()))
     ids = pa.array(["1", "2"])
     with index.writer() as writer:
-        for ends in ([0, 2, 1], [0, 2, 9], [-1, 1, 2]):
+        for ends in ([0, 2, 1], [0, 9, 3], [0, -1, 3]):
             with pytest.raises(
                 tierdex.UsageError, match=r'column "body" is damaged: in row . the offsets of the'
             ):
