@@ -201,8 +201,8 @@ impl DocumentReader {
         name == self.id.text || self.members.iter().any(|member| member.whole.text == name || is_root(member))
     }
 
-    /// Whether a document or table without a needed member may have a title and nothing else.
-    pub fn is_title_enough(&self) -> Option<usize> {
+    /// The number of the title, if documents may have a title and nothing else.
+    pub fn lone_title(&self) -> Option<usize> {
         self.title_and_text.map(|[title, _]| title)
     }
 

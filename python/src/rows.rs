@@ -79,7 +79,7 @@ impl DocumentReader {
         }
         let is_sound =
             self.members.iter().zip(&present).any(|(member, present)| member.is_needed && *present);
-        let needed_title = self.is_title_enough().filter(|_| !is_sound);
+        let needed_title = self.lone_title().filter(|_| !is_sound);
         if !is_sound {
             let others = self.other_columns(rows);
             let checked = match needed_title {

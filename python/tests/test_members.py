@@ -173,11 +173,12 @@ def test_the_title_alone_is_not_indexed(tmp_path: Path) -> None:
 
 
 def test_names_of_members_may_be_paths(tmp_path: Path) -> None:
-    index = Index.create(tmp_path / "i")
-    rows = [{"id": "1", "meta": {"name": "t"}, "parts": [{"content": "a"}, {"content": ["b", "c"]}]}]
+    index = Index.create(tmp_path / "i", Schema(stored="all"))
+    rows = [{"id": "1", "meta": {"name": "t", "n": 1}, "parts": [{"content": "a"}, {"content": ["b", "c"]}]}]
     with index.writer() as writer, warnings.catch_warnings(action="error"):
         assert writer.add_many(rows, title="meta.name", text="parts.content") == 1
     assert document(index, "1").members == {"title": "t", "text": ["a", "b", "c"]}
+    assert document(index, "1").others == {"meta": {"n": 1}}
 
 
 @pytest.mark.parametrize(
