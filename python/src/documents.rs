@@ -5,7 +5,7 @@
 //! - The name of a member may be a path with dots into mappings and lists of mappings. A member that has the
 //!   whole name comes first.
 //! - A document that has no member of any field is rejected: its members have other names. If the schema has
-//!   the members title and text alone, there must be a text, unless the document has a title and nothing else.
+//!   the members title and text alone, there must be a text, unless a document has a title and nothing else.
 //! - Lone surrogates and bytes that are not UTF-8 become U+FFFD in values, and are counted.
 //! - Other members are stored as JSON if the schema says so; else they are ignored, and their names noted.
 

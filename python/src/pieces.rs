@@ -125,8 +125,8 @@ impl NewDocument<'_> {
         value.try_iter()?.try_for_each(|value| self.append_value(member, name, &value?))
     }
 
-    /// Ends the document with what it has beside its members; returns the number of its values in which U+FFFD
-    /// was put.
+    /// Ends the document with what it has beside its members; returns the number of its values in which
+    /// U+FFFD was put.
     pub fn finish(
         mut self,
         py: Python<'_>,
