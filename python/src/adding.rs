@@ -16,7 +16,7 @@ pub struct DocumentUpload<'c, 'py> {
     progress: Progress<'py>,
     /// Number of documents that were added so far.
     pub added: u64,
-    /// Number of titles and texts in which invalid bytes were replaced by U+FFFD.
+    /// Number of values in which invalid bytes were replaced by U+FFFD.
     pub replaced: u64,
 }
 
@@ -64,13 +64,13 @@ impl<'c, 'py> DocumentUpload<'c, 'py> {
     }
 }
 
-/// Warns of titles and texts in which invalid bytes were replaced.
+/// Warns of values in which invalid bytes were replaced.
 pub fn warn_of_replaced(py: Python<'_>, replaced: u64) -> PyResult<()> {
     if replaced == 0 {
         return Ok(());
     }
     let what = "had bytes that are not UTF-8, or lone surrogates: U+FFFD is indexed in their place";
-    issue_warning(py, &format!("{replaced} of the titles and texts {what}"))
+    issue_warning(py, &format!("{replaced} of the values {what}"))
 }
 
 /// Calls the progress function of the caller, at most once in [`PROGRESS_INTERVAL`].

@@ -1,27 +1,29 @@
 //! Exchange of indexes by CIFF files: the native part of `tierdex.ciff`.
 
-use crate::{errors::guard_entry_point, options::schema_from_tuple, text::Text, wait};
+use crate::options::{SchemaTuple, schema_from_tuple};
+use crate::{errors::guard_entry_point, text::Text, wait};
 use pyo3::{prelude::*, types::PyDict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tierdex::ciff::{CiffReport, export, import};
+use tierdex::schema::{Schema, Stored};
 use tierdex::{Error, Index, IndexWriter, Merge, StopSignal, WriterOptions};
 
 /// Writes an index from an uncompressed CIFF file; `name` is the name of the file in messages.
 #[pyfunction]
-#[pyo3(signature = (file, name, path, fields, overwrite))]
-#[allow(clippy::type_complexity, reason = "called by tierdex.ciff.import_ alone")]
+#[pyo3(signature = (file, name, path, schema, overwrite))]
 pub fn _ciff_import<'py>(
     py: Python<'py>,
     file: PathBuf,
     name: Text,
     path: PathBuf,
-    fields: Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
+    schema: SchemaTuple,
     overwrite: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard_entry_point(py, || {
-        let (schema, stop) = (schema_from_tuple(py, fields, false)?, StopSignal::default());
+        let schema = Schema { stored: Stored::Nothing, ..schema_from_tuple(py, schema)? };
+        let stop = StopSignal::default();
         let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
         let imported = wait::run_interruptible(py, Some(&stop), move || {
             let mut input = File::open(&file).map_err(|error| file_error("open", &file, &error))?;

@@ -3,7 +3,7 @@
 //!
 //! No `str` is made of foreign memory before [`Strings::read`] has checked it:
 //! 1. the offsets of strings ascend and are within the values; views and keys of dictionaries are within
-//!    their buffers. Otherwise the column is an error.
+//!    their buffers, and so are the offsets of lists. Otherwise the column is an error.
 //! 2. the bytes are UTF-8, all values at once, and no offset is inside of a character. If they are not, the
 //!    values are checked one by one, and U+FFFD takes the place of invalid bytes.
 //!
@@ -11,13 +11,15 @@
 //! the Arrow C data interface promises.
 
 use arrow_array::{
-    Array, ArrayRef, GenericStringArray, Int64Array, LargeStringArray, OffsetSizeTrait, StringViewArray,
+    Array, ArrayRef, GenericListArray, GenericStringArray, Int64Array, LargeStringArray, OffsetSizeTrait,
+    StringViewArray,
 };
 use arrow_array::{builder::LargeStringBuilder, cast::AsArray, types::Int64Type};
+use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use simdutf8::basic::from_utf8;
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 /// A checked column of strings. Its memory may be foreign: it must not change during the call that reads it.
 pub struct Strings {
@@ -99,6 +101,68 @@ impl Strings {
     }
 }
 
+/// A checked column of the values of a member: of strings, or of lists of strings.
+pub struct Values {
+    strings: Strings,
+    /// The ends of lists in the strings, the first of which is the start of the first list.
+    ends: Option<Vec<usize>>,
+    /// Marks the rows without values.
+    nulls: Option<NullBuffer>,
+}
+
+impl Values {
+    /// The values of a column; `None` for a column of nulls. `nulls` marks other rows without values.
+    ///
+    /// # Errors
+    /// As [`Strings::read`].
+    pub fn read(column: &ArrayRef, nulls: Option<NullBuffer>) -> Result<Option<Values>, String> {
+        let (strings, ends) = match column.data_type() {
+            DataType::List(_) => read_lists(column.as_list::<i32>())?,
+            DataType::LargeList(_) => read_lists(column.as_list::<i64>())?,
+            _ => (Strings::read(column, false)?, None),
+        };
+        // The strings know their own nulls.
+        let own = column.nulls().filter(|_| ends.is_some());
+        let nulls = NullBuffer::union(own, nulls.as_ref());
+        Ok(strings.map(|strings| Values { strings, ends, nulls }))
+    }
+
+    /// Whether a row has no value, not even an empty one.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.numbers(row).all(|number| self.strings.is_null(number))
+    }
+
+    /// The values of a row that are not empty.
+    pub fn of_row(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.numbers(row).map(|number| self.strings.value(number)).filter(|value| !value.is_empty())
+    }
+
+    /// Number of the values of a row in whose bytes there is U+FFFD now.
+    pub fn replaced(&self, row: usize) -> usize {
+        self.numbers(row).filter(|number| self.strings.is_replaced(*number)).count()
+    }
+
+    /// The numbers of the strings of a row.
+    fn numbers(&self, row: usize) -> Range<usize> {
+        match &self.ends {
+            _ if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) => 0..0,
+            None => row..row + 1,
+            Some(ends) => ends[row] - ends[0]..ends[row + 1] - ends[0],
+        }
+    }
+}
+
+type StringsOfLists = (Option<Strings>, Option<Vec<usize>>);
+
+/// The strings of lists, and the ends of the lists in the array of strings.
+fn read_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<StringsOfLists, String> {
+    let offsets: &[O] = lists.offsets();
+    check_offsets(offsets, lists.values().len(), "list")?;
+    let ends: Vec<usize> = offsets.iter().map(|offset| offset.as_usize()).collect();
+    let (first, last) = (ends.first().copied().unwrap_or(0), ends.last().copied().unwrap_or(0));
+    Ok((Strings::read(&lists.values().slice(first, last - first), false)?, Some(ends)))
+}
+
 fn read_type(column: &ArrayRef) -> Result<Strings, String> {
     match column.data_type() {
         DataType::Utf8 => read_offsets(column, column.as_string::<i32>()),
@@ -114,7 +178,7 @@ fn read_offsets<O: OffsetSizeTrait>(
     array: &GenericStringArray<O>,
 ) -> Result<Strings, String> {
     let offsets: &[O] = array.offsets();
-    check_offsets(offsets, array.values().len())?;
+    check_offsets(offsets, array.values().len(), "string")?;
     if is_utf8(offsets, array.values()) {
         return Strings::from_valid(column);
     }
@@ -125,15 +189,15 @@ fn read_offsets<O: OffsetSizeTrait>(
     Ok(Strings::copy_lossy((0..array.len()).map(bytes)))
 }
 
-/// Checks that offsets ascend from 0 or more to at most `bytes`.
-fn check_offsets<O: OffsetSizeTrait>(offsets: &[O], bytes: usize) -> Result<(), String> {
+/// Checks that offsets ascend from 0 or more to at most `bytes`; `what` is what they are of.
+fn check_offsets<O: OffsetSizeTrait>(offsets: &[O], bytes: usize, what: &str) -> Result<(), String> {
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
     let is_within = |offset: &O| offset.to_usize().is_some_and(|offset| offset <= bytes);
     if is_within(first) && is_within(last) && offsets.is_sorted() {
         return Ok(());
     }
     let falls = offsets.windows(2).position(|pair| pair[1] < pair[0] || !is_within(&pair[1]));
-    Err(damage_message(falls.unwrap_or(0), "the offsets of the string fall or leave its buffer"))
+    Err(damage_message(falls.unwrap_or(0), &format!("the offsets of the {what} fall or leave its buffer")))
 }
 
 /// Whether all values are UTF-8. `offsets` are checked.

@@ -1,5 +1,6 @@
 //! `tierdex.Hits` and `tierdex.Hit`: the result of a search.
 
+use crate::document::text_of;
 use crate::errors::{guard_entry_point, out_of_range, usage_error};
 use crate::marks::{MarkedText, has_valid_marks, insert_marks};
 use crate::{column::Column, process::ProcessLocal, text::Text, wait::run_without_gil};
@@ -346,14 +347,14 @@ impl Hit {
         Ok((restore, (hit.hits.clone_ref(slf.py()), hit.position)))
     }
 
-    /// The whole text; `None` if the index does not store documents.
+    /// The values of the member `text`, one a line; `None` if the index does not store documents.
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<Option<String>> {
         guard_entry_point(py, || {
             let hits = self.hits.get();
             let (snapshot, _) = hits.snapshot_and_query(py)?;
             let document = hits.documents[self.position];
-            Ok(run_without_gil(py, || snapshot.stored(document))?.map(|stored| stored.text))
+            Ok(run_without_gil(py, || snapshot.stored(document))?.map(|stored| text_of(&stored)))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, answer_batch};
 use crate::errors::{Failure, guard_entry_point, in_python, usage_error};
-use crate::options::{parse_bytes, schema_from_tuple, schema_tuple, scorer_from_name};
+use crate::options::{SchemaTuple, parse_bytes, schema_from_tuple, schema_tuple, scorer_from_name};
 use crate::process::{ProcessLocal, forked_error};
 use crate::query::{QuerySource, Syntax, field_number};
 use crate::statistics::Statistics;
@@ -176,30 +176,14 @@ impl RankingOptions {
 
 #[pymethods]
 impl Index {
-    /// Creates an empty index with the fields that `tierdex.Schema` passes.
+    /// Creates an empty index with the schema that `tierdex.Schema` passes.
     #[staticmethod]
-    #[pyo3(signature = (path, fields, stored, overwrite, dram, threads, hits_max, refresh))]
-    #[allow(
-        clippy::too_many_arguments,
-        clippy::type_complexity,
-        reason = "called by tierdex.Index.create alone"
-    )]
+    #[pyo3(signature = (path, schema, overwrite, dram, threads, hits_max, refresh))]
+    #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.create alone")]
     fn _create(
         py: Python<'_>,
         path: PathBuf,
-        fields: Vec<(
-            String,
-            String,
-            String,
-            bool,
-            Vec<String>,
-            Option<String>,
-            bool,
-            String,
-            String,
-            String,
-        )>,
-        stored: bool,
+        schema: SchemaTuple,
         overwrite: bool,
         dram: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
@@ -208,7 +192,7 @@ impl Index {
     ) -> PyResult<Index> {
         guard_entry_point(py, || {
             let options = OpenOptions::read_options(dram, threads, hits_max, refresh)?;
-            let (schema, dir) = (schema_from_tuple(py, fields, stored)?, path.clone());
+            let (schema, dir) = (schema_from_tuple(py, schema)?, path.clone());
             wait::run_interruptible(py, None, move || {
                 let options = WriterOptions::default();
                 let mut writer = match overwrite {
@@ -539,15 +523,8 @@ impl Index {
         })
     }
 
-    /// Fields and whether documents are stored, for `tierdex.Schema`.
-    #[allow(clippy::type_complexity, reason = "read by tierdex.Schema alone")]
-    fn _schema(
-        &self,
-        py: Python<'_>,
-    ) -> PyResult<(
-        Vec<(String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String)>,
-        bool,
-    )> {
+    /// The schema, for `tierdex.Schema`.
+    fn _schema(&self, py: Python<'_>) -> PyResult<SchemaTuple> {
         guard_entry_point(py, || Ok(schema_tuple(self.engine_and_snapshot(py)?.1.schema())))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::errors::{Failure, usage_error};
 use pyo3::{prelude::*, types::PyString};
-use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Source, Tokenizer};
+use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Stored, Tokenizer};
 use tierdex::{Bm25, Scorer, analysis::Analyzer, io::Size};
 
 /// A size in bytes: an `int`, or a `str` such as `"256M"`.
@@ -34,24 +34,42 @@ pub fn scorer_from_name(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult
     }
 }
 
-/// One field: name, source, tokenizer, accents folded, stop words, stemmer, positions, norms, codecs of
+/// One field: name, members, tokenizer, accents folded, stop words, stemmer, positions, norms, codecs of
 /// document numbers and of frequencies.
-type FieldTuple = (String, String, String, bool, Vec<String>, Option<String>, bool, String, String, String);
+type FieldTuple =
+    (String, Vec<String>, String, bool, Vec<String>, Option<String>, bool, String, String, String);
 
-/// A schema as `tierdex.Schema` passes it: its fields, and whether documents are stored.
-pub fn schema_from_tuple(py: Python<'_>, fields: Vec<FieldTuple>, stored: bool) -> PyResult<Schema> {
-    let fields = fields.into_iter().map(|field| read_field(py, field)).collect::<PyResult<_>>()?;
-    let schema = Schema { fields, stored };
+/// A schema as `tierdex.Schema` passes it: its fields, its title, and what is stored.
+pub type SchemaTuple = (Vec<FieldTuple>, Option<String>, String);
+
+/// What may be stored of documents.
+const STORED: [Stored; 3] = [Stored::Nothing, Stored::Members, Stored::All];
+
+/// The schema of `tierdex.Schema`: its members are the title and those of the fields.
+pub fn schema_from_tuple(py: Python<'_>, schema: SchemaTuple) -> PyResult<Schema> {
+    let (fields, title, stored) = schema;
+    let fields: Vec<Field> =
+        fields.into_iter().map(|field| read_field(py, field)).collect::<PyResult<_>>()?;
+    let stored = STORED.into_iter().find(|kind| kind.name() == stored).ok_or_else(|| {
+        usage_error(py, format!("stored is {stored:?}; it is \"nothing\", \"members\" or \"all\""))
+    })?;
+    let mut members: Vec<String> = Vec::new();
+    for member in title.iter().chain(fields.iter().flat_map(|field| &field.members)) {
+        if !members.contains(member) {
+            members.push(member.clone());
+        }
+    }
+    let schema = Schema { members, title, fields, stored };
     schema.validate().map_err(|error| Failure::from(error).into_exception(py))?;
     Ok(schema)
 }
 
 /// The reverse of [`schema_from_tuple`].
-pub fn schema_tuple(schema: &Schema) -> (Vec<FieldTuple>, bool) {
+pub fn schema_tuple(schema: &Schema) -> SchemaTuple {
     let field = |field: &Field| {
         (
             field.name.clone(),
-            field.source.name().to_string(),
+            field.members.clone(),
             field.analysis.tokenizer.name().to_string(),
             field.analysis.fold_accents,
             field.analysis.stop_words.clone(),
@@ -62,11 +80,12 @@ pub fn schema_tuple(schema: &Schema) -> (Vec<FieldTuple>, bool) {
             field.freq_codec.name().to_string(),
         )
     };
-    (schema.fields.iter().map(field).collect(), schema.stored)
+    let fields = schema.fields.iter().map(field).collect();
+    (fields, schema.title.clone(), schema.stored.name().to_string())
 }
 
 fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
-    let (name, source, tokenizer, fold_accents, stop_words, stemmer, positions, norms, docs, freqs) = field;
+    let (name, members, tokenizer, fold_accents, stop_words, stemmer, positions, norms, docs, freqs) = field;
     let stemmer = match stemmer {
         None => None,
         Some(language) => Some(Language::from_name(&language).ok_or_else(|| {
@@ -86,8 +105,6 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
             usage_error(py, format!("field {name:?}: {what} is {value:?}; it is one of {}", names.join(", ")))
         })
     };
-    let sources = [Source::TitleAndText, Source::Text, Source::Title];
-    let source = sources[choice("source", &source, &sources.map(Source::name))?];
     let tokenizers = Tokenizer::ALL;
     let tokenizer = tokenizers[choice("tokenizer", &tokenizer, &tokenizers.map(Tokenizer::name))?];
     let kinds = [NormKind::Byte, NormKind::Exact];
@@ -100,7 +117,7 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
     let mut analysis = Analysis { tokenizer, fold_accents, ..Analysis::default() };
     analysis.stop_words = normalize_stop_words(&stop_words, &analysis);
     analysis.stemmer = stemmer;
-    Ok(Field { analysis, positions, norms, doc_codec, freq_codec, ..Field::new(&name, source) })
+    Ok(Field { name, members, analysis, positions, norms, doc_codec, freq_codec })
 }
 
 /// Stop words as they are after lower-casing and folding; sorted, without duplicates.

@@ -3,7 +3,7 @@
 use crate::errors::{limit_error, usage_error};
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{exceptions::PyOverflowError, intern, prelude::*};
-use tierdex::{check_id, limits::ID_BYTES_MAX};
+use tierdex::{DocumentRef, check_id, limits::ID_BYTES_MAX};
 use tierdex_python_writer::Documents;
 
 /// Size of the piece that a thread analyses at once, in bytes of text.
@@ -13,24 +13,42 @@ pub const PIECE_BYTES: usize = 256 << 10;
 /// or release their memory while a thread analyses them.
 #[derive(Default)]
 pub struct Piece {
+    /// The id of each document, its values, and what it has beside its members.
     text: String,
-    /// The end offsets of id, title and text of each document in the string.
-    ends: Vec<[usize; 3]>,
+    /// The member of each value, and the end of the value in the string.
+    values: Vec<(usize, usize)>,
+    documents: Vec<DocumentEnds>,
+}
+
+/// The ends of the parts of a document.
+#[derive(Clone, Copy, Default)]
+struct DocumentEnds {
+    /// End of the id in the string.
+    id: usize,
+    /// End of the values in their list.
+    values: usize,
+    /// End of the document in the string.
+    text: usize,
 }
 
 impl Documents for Piece {
     fn append(&mut self, other: Piece) {
-        if self.ends.is_empty() {
+        if self.documents.is_empty() {
             *self = other;
             return;
         }
-        let start = self.text.len();
+        let (text, values) = (self.text.len(), self.values.len());
         self.text.push_str(&other.text);
-        self.ends.extend(other.ends.into_iter().map(|ends| ends.map(|end| start + end)));
+        self.values.extend(other.values.into_iter().map(|(member, end)| (member, text + end)));
+        self.documents.extend(other.documents.into_iter().map(|ends| DocumentEnds {
+            id: text + ends.id,
+            values: values + ends.values,
+            text: text + ends.text,
+        }));
     }
 
     fn documents(&self) -> u64 {
-        self.ends.len() as u64
+        self.documents.len() as u64
     }
 
     fn is_full(&self) -> bool {
@@ -39,116 +57,154 @@ impl Documents for Piece {
 }
 
 impl Piece {
-    /// Calls `body` with id, title and text of each document.
+    /// Calls `add` with each document.
     pub fn for_each_document<E>(
         &self,
-        mut body: impl FnMut(&str, &str, &str) -> Result<(), E>,
+        add: &mut dyn FnMut(DocumentRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut start = 0;
-        self.ends.iter().copied().try_for_each(|[id, title, end]| {
-            let from = std::mem::replace(&mut start, end);
-            body(&self.text[from..id], &self.text[id..title], &self.text[title..end])
-        })
+        let (mut last, mut values) = (DocumentEnds::default(), Vec::new());
+        for ends in &self.documents {
+            let mut start = ends.id;
+            values.clear();
+            values.extend(self.values[last.values..ends.values].iter().map(|&(member, end)| {
+                let from = std::mem::replace(&mut start, end);
+                (member, &self.text[from..end])
+            }));
+            let id = &self.text[last.text..ends.id];
+            add(DocumentRef { id, values: &values, others: &self.text[start..ends.text] })?;
+            last = *ends;
+        }
+        Ok(())
     }
 
-    /// Appends a document of valid parts: id, title and text.
-    pub fn append_strings(&mut self, parts: [&str; 3]) {
-        self.ends.push(parts.map(|part| {
-            self.text.push_str(part);
-            self.text.len()
-        }));
+    /// Appends a document of a valid id and of values with the numbers of their members.
+    pub fn append_strings<'s>(&mut self, id: &str, values: impl Iterator<Item = (usize, &'s str)>) {
+        self.text.push_str(id);
+        let id = self.text.len();
+        for (member, value) in values {
+            self.text.push_str(value);
+            self.values.push((member, self.text.len()));
+        }
+        self.finish_document(id);
     }
 
-    /// Appends a document of an id and two texts with their names; returns the number of texts in which
-    /// U+FFFD was put. After an error the piece is as it was before.
-    pub fn append_document(
-        &mut self,
-        id: &Bound<'_, PyAny>,
-        texts: [(&String, &Option<Bound<'_, PyAny>>); 2],
-        number: u64,
+    fn finish_document(&mut self, id: usize) {
+        self.documents.push(DocumentEnds { id, values: self.values.len(), text: self.text.len() });
+    }
+
+    fn last_ends(&self) -> DocumentEnds {
+        self.documents.last().copied().unwrap_or_default()
+    }
+}
+
+/// A document of Python that is appended to a piece, part by part. Unless it is finished, the piece is at the
+/// end as it was before.
+pub struct NewDocument<'p> {
+    piece: &'p mut Piece,
+    /// The number of the document, for messages.
+    number: u64,
+    /// End of the id.
+    id: usize,
+    /// Number of the values in which U+FFFD was put.
+    replaced: u64,
+}
+
+impl NewDocument<'_> {
+    /// Begins a document with its id.
+    pub fn begin<'p>(piece: &'p mut Piece, id: &Bound<'_, PyAny>, number: u64) -> PyResult<NewDocument<'p>> {
+        let mut new = NewDocument { piece, number, id: 0, replaced: 0 };
+        new.append_id(id)?;
+        Ok(new)
+    }
+
+    /// Appends the value of a member: a string, none, or a list of them. An empty string is no value.
+    pub fn append_member(&mut self, member: usize, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if !is_list(value) {
+            return self.append_value(member, name, value);
+        }
+        value.try_iter()?.try_for_each(|value| self.append_value(member, name, &value?))
+    }
+
+    /// Ends the document with what it has beside its members; returns the number of its values in which
+    /// U+FFFD was put.
+    pub fn finish(
+        mut self,
+        py: Python<'_>,
+        others: Option<&Bound<'_, PyString>>,
         bytes_max: usize,
     ) -> PyResult<u64> {
-        let start = self.text.len();
-        let pushed = self.try_append_document(id, texts, number, bytes_max);
-        if pushed.is_err() {
-            self.text.truncate(start);
+        if let Some(others) = others {
+            self.append_str(others)?;
         }
-        pushed
+        let start = self.piece.last_ends().text;
+        let text = self.piece.text.len() - self.id;
+        check_sizes(py, self.id - start, text, bytes_max, self.number)?;
+        self.piece.finish_document(self.id);
+        Ok(self.replaced)
     }
 
-    fn try_append_document(
-        &mut self,
-        id: &Bound<'_, PyAny>,
-        texts: [(&String, &Option<Bound<'_, PyAny>>); 2],
-        number: u64,
-        bytes_max: usize,
-    ) -> PyResult<u64> {
-        let start = self.text.len();
-        self.append_id(id, number)?;
-        let (mut ends, mut replaced) = ([self.text.len(); 3], 0);
-        for ((name, text), end) in texts.into_iter().zip(&mut ends[1..]) {
-            if let Some(text) = text {
-                replaced += u64::from(self.append_text(text, name, number)?);
-            }
-            *end = self.text.len();
-        }
-        check_sizes(id.py(), ends[0] - start, ends[2] - ends[0], bytes_max, number)?;
-        self.ends.push(ends);
-        Ok(replaced)
-    }
-
-    fn append_id(&mut self, id: &Bound<'_, PyAny>, number: u64) -> PyResult<()> {
-        let start = self.text.len();
+    fn append_id(&mut self, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (start, number) = (self.piece.text.len(), self.number);
         if let Ok(id) = id.cast::<PyString>() {
             let id = id.to_str().map_err(|_| {
                 usage_error(id.py(), format!("the id of document {number} has a lone surrogate"))
             })?;
-            self.text.push_str(id);
+            self.piece.text.push_str(id);
         } else if is_integer(id)? {
-            self.text.push_str(&decimal_digits(id, number)?);
+            self.piece.text.push_str(&decimal_digits(id, number)?);
         } else {
             let (value, kind) = (id.repr()?, id.get_type().name()?);
             let message = format!("the id of document {number} is {value}, a {kind}; ids are str or int");
             return Err(usage_error(id.py(), message));
         }
-        check_id(&self.text[start..])
+        self.id = self.piece.text.len();
+        check_id(&self.piece.text[start..])
             .map_err(|what| usage_error(id.py(), format!("document {number}: {what}")))
     }
 
-    /// Appends a title or text: a string, or a list of lines. Returns whether it has U+FFFD in place of lone
-    /// surrogates.
-    fn append_text(&mut self, text: &Bound<'_, PyAny>, name: &str, number: u64) -> PyResult<bool> {
-        if let Ok(text) = text.cast::<PyString>() {
-            return self.append_str(text);
-        }
-        let kind = |value: &Bound<'_, PyAny>| -> PyResult<PyErr> {
-            let kind = value.get_type().name()?;
-            Ok(usage_error(value.py(), format!("{name:?} of document {number} is a {kind}, not a str")))
+    fn append_value(&mut self, member: usize, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Ok(text) = value.cast::<PyString>() else {
+            return if is_missing(value)? { Ok(()) } else { Err(self.type_error(name, value, "str")?) };
         };
-        let is_list = text.is_instance_of::<PyList>() || text.is_instance_of::<PyTuple>();
-        if !is_list {
-            return if is_missing(text)? { Ok(false) } else { Err(kind(text)?) };
+        let start = self.piece.text.len();
+        self.append_str(text)?;
+        let end = self.piece.text.len();
+        if end > start {
+            self.piece.values.push((member, end));
         }
-        let mut replaced = false;
-        for (at, line) in text.try_iter()?.enumerate() {
-            let line = line?;
-            let Ok(line) = line.cast::<PyString>() else { return Err(kind(&line)?) };
-            if at > 0 {
-                self.text.push('\n');
-            }
-            replaced |= self.append_str(line)?;
-        }
-        Ok(replaced)
+        Ok(())
     }
 
-    fn append_str(&mut self, text: &Bound<'_, PyString>) -> PyResult<bool> {
-        let valid = text.to_str();
-        match &valid {
-            Ok(text) => self.text.push_str(text),
-            Err(_) => self.text.push_str(&without_surrogates(text)?),
+    fn append_str(&mut self, text: &Bound<'_, PyString>) -> PyResult<()> {
+        match text.to_str() {
+            Ok(text) => self.piece.text.push_str(text),
+            Err(_) => {
+                self.piece.text.push_str(&without_surrogates(text)?);
+                self.replaced += 1;
+            }
         }
-        Ok(valid.is_err())
+        Ok(())
     }
+
+    /// The error of a value that has another type than `needed`.
+    pub fn type_error(&self, name: &str, value: &Bound<'_, PyAny>, needed: &str) -> PyResult<PyErr> {
+        let (kind, number) = (value.get_type().name()?, self.number);
+        let message = format!("{name:?} of document {number} is a {kind}, not a {needed}");
+        Ok(usage_error(value.py(), message))
+    }
+}
+
+impl Drop for NewDocument<'_> {
+    fn drop(&mut self) {
+        let ends = self.piece.last_ends();
+        self.piece.text.truncate(ends.text);
+        self.piece.values.truncate(ends.values);
+    }
+}
+
+/// Whether a value is a list of values.
+pub fn is_list(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }
 
 /// Rejects ids that are too long, and documents for which the writer has no memory.

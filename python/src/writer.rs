@@ -16,8 +16,9 @@ use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt, PyTypeError, PyValueE
 use pyo3::prelude::*;
 use pyo3_arrow::{ffi::ArrayReader, input::AnyArray};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::{IndexWriter, StopSignal, WriterOptions};
+use tierdex::{IndexWriter, Schema, StopSignal, WriterOptions};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
 /// Interval between attempts to lock an index.
@@ -32,6 +33,7 @@ pub struct Writer {
     on_commit: OnCommit,
     merge: Option<bool>,
     bytes_max: usize,
+    schema: Arc<Schema>,
     /// Reads the mappings that `add` takes.
     reader: DocumentReader,
     ignored: IgnoredNames,
@@ -57,7 +59,7 @@ impl Writer {
     ) -> PyResult<Writer> {
         let options = WriterOptions { memory, stop: StopSignal::default() };
         let (stop, start) = (options.stop.clone(), Instant::now());
-        let (bytes_max, thread) = wait::run_interruptible(py, Some(&stop.clone()), move || {
+        let (bytes_max, schema, thread) = wait::run_interruptible(py, Some(&stop.clone()), move || {
             let writer = loop {
                 match IndexWriter::append(&path, options.clone()) {
                     Err(tierdex::Error::Busy(_)) if start.elapsed() < wait_for => {
@@ -67,14 +69,15 @@ impl Writer {
                     other => break other?,
                 }
             };
-            Ok((writer.document_bytes_max(), WriterThread::start(writer, threads)?))
+            let (bytes_max, schema) = (writer.document_bytes_max(), writer.schema().clone());
+            Ok((bytes_max, schema, WriterThread::start(writer, threads)?))
         })?;
-        let reader = DocumentReader::new(py, DEFAULT_MEMBER_NAMES, bytes_max);
+        let reader = DocumentReader::new(py, &schema, DEFAULT_MEMBER_NAMES, bytes_max)?;
         let (thread, ignored) = (WriterHandle::new(thread), IgnoredNames::default());
-        Ok(Writer { on_commit, merge, bytes_max, reader, ignored, thread })
+        Ok(Writer { on_commit, merge, bytes_max, schema, reader, ignored, thread })
     }
 
-    /// Appends a document to a piece, and warns of members that are ignored; returns the number of texts in
+    /// Appends a document to a piece, and warns of members that are ignored; returns the number of values in
     /// which U+FFFD was put.
     fn read_document(
         &self,
@@ -83,24 +86,23 @@ impl Writer {
         number: u64,
         piece: &mut Piece,
     ) -> PyResult<u64> {
-        let mut members = reader.read_members(document, number)?;
-        self.warn_of_ignored(document.py(), std::mem::take(&mut members.ignored))?;
-        reader.append_document(&members, number, piece)
+        reader
+            .append_document(document, number, piece, |ignored| self.warn_of_ignored(document.py(), ignored))
     }
 
-    /// Warns of what a document has besides its id, title and text, once for each name.
+    /// Warns of what a document has besides its id and members, once for each name.
     fn warn_of_ignored(&self, py: Python<'_>, ignored: Vec<String>) -> PyResult<()> {
         if ignored.is_empty() {
             return Ok(());
         }
         let new = self.ignored.insert_new(ignored);
-        if new.is_empty() {
+        let Some((last, first)) = self.schema.members.split_last().filter(|_| !new.is_empty()) else {
             return Ok(());
-        }
-        issue_warning(
-            py,
-            &format!("the members {} are not indexed; only id, title and text are", quoted_names(&new)),
-        )
+        };
+        let known = [&["id".to_string()], first].concat().join(", ");
+        let message =
+            format!("the members {} are not indexed; only {known} and {last} are", quoted_names(&new));
+        issue_warning(py, &message)
     }
 
     fn run_commit(&self, py: Python<'_>, order: CommitOrder) -> PyResult<Result<u64, End<WriterFailure>>> {
@@ -137,7 +139,7 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Adds a document: a mapping with `id`, `title` and `text`.
+    /// Adds a document: a mapping with `id` and members of the schema.
     fn add(&self, py: Python<'_>, document: &Bound<'_, PyAny>) -> PyResult<()> {
         guard_entry_point(py, || {
             let number = self.thread.position(py)?;
@@ -162,7 +164,7 @@ impl Writer {
     ) -> PyResult<u64> {
         guard_entry_point(py, || {
             self.thread.position(py)?;
-            let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
+            let reader = DocumentReader::new(py, &self.schema, [&id, &title, &text], self.bytes_max)?;
             let mut adding = DocumentUpload::new(&self.thread, py, progress);
             let mut piece = Piece::default();
             let rejected = |error: PyErr| match error.is_instance_of::<PyTypeError>(py) {
@@ -204,7 +206,7 @@ impl Writer {
     ) -> PyResult<Option<u64>> {
         guard_entry_point(py, || {
             self.thread.position(py)?;
-            let reader = DocumentReader::new(py, [&id, &title, &text], self.bytes_max);
+            let reader = DocumentReader::new(py, &self.schema, [&id, &title, &text], self.bytes_max)?;
             let mut adding = DocumentUpload::new(&self.thread, py, progress);
             let Some(mut arrays) = record_batches(table)? else { return Ok(None) };
             while let Some(array) = py.detach(|| arrays.next()) {

@@ -10,7 +10,7 @@ use crate::wait::{SIGNAL_CHECK_INTERVAL, thread_error};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{task::Poll, thread::Builder};
-use tierdex::{IndexWriter, Merge, StopSignal};
+use tierdex::{DocumentRef, IndexWriter, Merge, StopSignal};
 use tierdex_python_writer::{Task, WriterState};
 
 /// Pieces that wait for each thread of analysis.
@@ -95,7 +95,7 @@ impl SharedState {
                 Poll::Ready(Task::Analyse) => {
                     let stop = writer.stop().clone();
                     let parse =
-                        |piece: Piece, add: &mut dyn FnMut(&str, &str, &str) -> tierdex::Result<()>| {
+                        |piece: Piece, add: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| {
                             piece.for_each_document(add)
                         };
                     writer.ingest(threads, || self.take(&stop), parse, |()| Ok(()))?;

@@ -116,9 +116,9 @@ def test_bytes_that_are_not_utf8_become_replacement_characters(tmp_path: Path, k
     table = pa.table({"id": ["a", "b", "c", "d", "e"], "text": column, "title": column})
     index = Index.create(tmp_path / "i")
     with index.writer() as writer:
-        with pytest.warns(UserWarning, match="^6 of the titles and texts had bytes that are not UTF-8"):
+        with pytest.warns(UserWarning, match="^6 of the values had bytes that are not UTF-8"):
             assert writer.add_many(table) == 5
-        with pytest.warns(UserWarning, match="^4 of the titles"):
+        with pytest.warns(UserWarning, match="^4 of the values"):
             assert writer.add_many(table.slice(2, 2)) == 2
         with warnings.catch_warnings(action="error"):
             assert writer.add_many(table.slice(4)) == 1

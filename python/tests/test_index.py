@@ -135,9 +135,11 @@ def test_a_document_that_is_too_large_stops_nothing_else(tmp_path: Path) -> None
 
 def test_schemas_are_kept(tmp_path: Path) -> None:
     schema = Schema(
-        {"body": Text(source="text", stem="english", stop_words=["The", "a"], positions=True)},
-        title=Text(source="title", fold_accents=True, norms="exact", codec="bp256-delta"),
-        words=Text(tokenizer="whitespace"),
+        {
+            "body": Text(members=["text"], stem="english", stop_words=["The", "a"], positions=True),
+            "title": Text(fold_accents=True, norms="exact", codec="bp256-delta"),
+        },
+        words=Text(members=["title", "text"], tokenizer="whitespace"),
         stored=False,
     )
     index = build(tmp_path / "i", [{"id": 1, "title": "Café A", "text": "the running Dogs"}], schema)
@@ -153,7 +155,8 @@ def test_schemas_are_kept(tmp_path: Path) -> None:
         {"text": Text(stem="klingon")},
         {"text": Text(codec="zip")},
         {"bad name": Text()},
-        {"t": Text(source="body")},  # type: ignore[arg-type]
+        {"t": Text(members=["a", "a"])},
+        {"t": Text(members=["a\n"])},
     ]:
         with pytest.raises(tierdex.UsageError):
             Index.create(tmp_path / "wrong", Schema(wrong))
@@ -311,11 +314,16 @@ def test_files_are_closed(tmp_path: Path) -> None:
         assert descriptors() <= before
 
 
-def test_a_list_of_strings_is_one_text(tmp_path: Path) -> None:
+def test_a_list_has_several_values(tmp_path: Path) -> None:
     with Index.create(tmp_path / "i").writer() as writer:
         writer.add({"id": "1", "title": ("A", "B"), "text": ["small red", "door bell"]})
-        writer.add({"id": "2", "text": []})
+        writer.add({"id": "2", "text": [None, "", float("nan")]})
         with pytest.raises(tierdex.UsageError, match="of document 2 is a int, not a str"):
             writer.add({"id": "3", "text": ["a", 5]})
-    document = Index.open(tmp_path / "i").get("1")
-    assert document is not None and (document.title, document.text) == ("A\nB", "small red\ndoor bell")
+    index = Index.open(tmp_path / "i")
+    first, second = index.get_many(["1", "2"])
+    assert first is not None and (first.title, first.text) == ("A", "small red\ndoor bell")
+    assert first.members == {"title": ["A", "B"], "text": ["small red", "door bell"]}
+    assert second is not None and (second.text, second.members) == ("", {})
+    hit = index.search("bell")[0]
+    assert (hit.title, hit.text) == ("A", first.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,27 @@ def test_documents(tmp_path: Path, docs: list[object]) -> None:
         (read,) = index.documents([number])
         assert read.id == str(document["id"])  # type: ignore[index]
     assert index.check()["documents"] == len(added)
+
+
+NESTED = st.recursive(
+    ANY, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(docs=st.lists(st.dictionaries(st.sampled_from("abc"), NESTED), max_size=5))
+def test_nested_documents(tmp_path: Path, docs: list[dict[str, object]]) -> None:
+    schema = Schema(a=Text(), b=Text(members=["b", "a.b", "c.a.b"]), title=None, stored="all")
+    index = Index.create(tmp_path / "i", schema, overwrite=True)
+    added = 0
+    with index.writer(memory="16M", threads=1) as writer, warnings.catch_warnings(action="ignore"):
+        for document in docs:
+            try:
+                writer.add({"id": added, **document})
+            except tierdex.Error as error:
+                assert not isinstance(error, tierdex.InternalError)
+            else:
+                added += 1
+    assert len(index) == index.check()["documents"] == added
+    for read in index.documents(range(added)):
+        assert read.members is not None and isinstance(read.others, dict)

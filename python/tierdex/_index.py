@@ -72,8 +72,7 @@ class Index:
         return cls(
             _tierdex.Index._create(
                 path_name(path),
-                schema._tuples(),
-                schema.stored,
+                schema._tuple(),
                 overwrite,
                 *_opening(dram, threads, hits_max, refresh),
             )
@@ -349,14 +348,18 @@ class Writer:
         self._native = native
 
     def add(self, document: Mapping[str, object]) -> None:
-        """Add a document: a mapping with ``id``, ``title`` and ``text``. If it raises, nothing is added.
+        """Add a document: a mapping with ``id`` and members of the schema. If it raises, nothing is added.
 
-        An id is a ``str`` or an ``int``, of 1 to 4,096 bytes without control characters; ids may repeat. A
-        title or text that is ``None``, ``NaN`` or ``pandas.NA`` is empty, and so is a missing title; a list of
-        strings is one text, of which they are the lines. The text may be missing only if there is a title and
-        nothing else: otherwise it has another name, and the document is rejected. Other members are not
-        indexed, of which a :class:`UserWarning` tells once for each name; another tells of lone surrogates, in
-        whose place U+FFFD is indexed.
+        An id is a ``str`` or an ``int``, of 1 to 4,096 bytes without control characters; ids may repeat. The
+        value of a member is a ``str``; a list has several values. ``None``, ``NaN`` and ``pandas.NA`` are no
+        value, and so is an empty string. A member ``headers.subject`` is in a dict ``headers``, or in a list
+        of dicts; one whose name is ``headers.subject`` as a whole comes first.
+
+        A document that has no member of any field is rejected: its members have other names. If the schema has
+        the members ``title`` and ``text`` alone, the text may be missing only if there is a title and nothing
+        else. Other members are stored as JSON with ``Schema(stored="all")``. Otherwise they are ignored, of
+        which a :class:`UserWarning` tells once for each name; another tells of lone surrogates, in whose place
+        U+FFFD is indexed.
         """
         self._native.add(document)
 
@@ -374,7 +377,10 @@ class Writer:
 
         ``documents``: an iterable of mappings, a data frame, or anything with ``__arrow_c_stream__`` or
         ``__arrow_c_array__`` (pyarrow, polars, duckdb, pandas), whose columns must not change during the call.
-        ``id``, ``title`` and ``text``: the names of the members or columns, with the rules of :meth:`add`.
+        A column has strings or lists of strings, or is a struct with such columns. Columns that are no members
+        of the schema are left out, with ``stored="all"`` too.
+        ``id``, ``title`` and ``text``: the names of the id and of the members ``title`` and ``text`` in these
+        documents, with the rules of :meth:`add`.
         ``progress``: ``True``, or a function of the number of documents so far and ``total``.
 
         A document that cannot be added raises; the documents before it are added. After Ctrl-C those that

@@ -39,6 +39,8 @@ def batch(state: Any) -> _tierdex.Batch:
     return _tierdex.Batch._restore(state)
 
 
-def document(id: str, title: str | None, text: str | None, number: int) -> _tierdex.Document:
+def document(
+    id: str, title: str | None, values: list[tuple[str, list[str]]] | None, others: str | None, number: int
+) -> _tierdex.Document:
     """A document from its state."""
-    return _tierdex.Document._restore(id, title, text, number)
+    return _tierdex.Document._restore(id, title, values, others, number)

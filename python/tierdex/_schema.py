@@ -12,15 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Literal
 
-    from ._types import Norms, Source, Tokenizer
+    from ._types import Norms, Tokenizer
 
-    _FieldTuple = tuple[str, str, str, bool, list[str], str | None, bool, str, str, str]
+    _FieldTuple = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str]
+    _SchemaTuple = tuple[list[_FieldTuple], str | None, str]
+
+#: What is stored of documents, and the name of it in the native part.
+_STORED: dict[bool | str, str] = {False: "nothing", True: "members", "all": "all"}
 
 
 class Text:
     """A text field: what it indexes, and how text becomes terms.
 
-    ``source``: the part of a document that is indexed: ``"title and text"``, ``"title"`` or ``"text"``.
+    ``members``: the names of the members of a document that are indexed, in this order. A name may be a path
+    into nested dicts and lists of dicts: ``"headers.subject"``. By default it is the member that has the name
+    of the field; a field ``text`` has ``title`` and ``text``.
     ``stem``: the language of the Snowball stemmer, such as ``"english"``.
     ``stop_words``: ``"english"``, or words that are not indexed.
     ``fold_accents``: whether ``é`` is indexed as ``e``.
@@ -42,9 +48,9 @@ class Text:
         "codec",
         "fold_accents",
         "freq_codec",
+        "members",
         "norms",
         "positions",
-        "source",
         "stem",
         "stop_words",
         "tokenizer",
@@ -53,7 +59,7 @@ class Text:
     def __init__(
         self,
         *,
-        source: Source = "title and text",
+        members: Iterable[str] | None = None,
         stem: str | None = None,
         stop_words: Literal["english"] | Iterable[str] | None = None,
         fold_accents: bool = False,
@@ -65,7 +71,9 @@ class Text:
     ) -> None:
         if isinstance(stop_words, str) and stop_words != "english":
             raise UsageError(f'stop_words is {stop_words!r}; it is "english" or a list of words')
-        self.source: Source = source
+        if isinstance(members, str):
+            raise UsageError(f"members is {members!r}; it is a list of names, such as [{members!r}]")
+        self.members: tuple[str, ...] | None = None if members is None else tuple(members)
         self.stem: str | None = stem
         self.stop_words: tuple[str, ...] = (
             tuple(_tierdex._ENGLISH_STOP_WORDS) if stop_words == "english" else tuple(stop_words or ())
@@ -77,10 +85,16 @@ class Text:
         self.codec: str = codec
         self.freq_codec: str = freq_codec
 
+    def _members(self, name: str) -> tuple[str, ...]:
+        """The members of a field with this name."""
+        if self.members is not None:
+            return self.members
+        return ("title", "text") if name == "text" else (name,)
+
     def _tuple(self, name: str) -> _FieldTuple:
         return (
             text("field", name),
-            text("source", self.source),
+            [text("member", member) for member in self._members(name)],
             text("tokenizer", self.tokenizer),
             self.fold_accents,
             [text("stop word", word) for word in self.stop_words],
@@ -93,9 +107,9 @@ class Text:
 
     @staticmethod
     def _of(field: Any) -> Text:
-        _, source, tokenizer, fold_accents, stop_words, stem, positions, norms, codec, freq_codec = field
+        name, members, tokenizer, fold_accents, stop_words, stem, positions, norms, codec, freq_codec = field
         return Text(
-            source=source,
+            members=None if tuple(members) == Text()._members(name) else members,
             stem=stem,
             stop_words=stop_words,
             fold_accents=fold_accents,
@@ -116,41 +130,63 @@ class Text:
 
 
 class Schema:
-    """The fields of an index, and whether title and text are stored for display.
+    """The fields of an index, and what is shown and stored of documents.
 
-    The first field is searched by default; queries name the others (``title:disk``).
+    ``title``: the member that is shown as the title of hits; ``None`` if there is none.
+    ``stored``: ``True`` stores the members of the schema, for titles, snippets and :class:`Document`; ``"all"``
+    stores what documents have beside them too (:attr:`Document.others`); ``False`` stores nothing.
 
-    >>> schema = Schema(text=Text(stem="english", positions=True), title=Text(source="title"))
+    The first field is searched by default; queries name the others (``subject:disk``). A field that has the
+    name of an option is given in a dict.
+
+    >>> schema = Schema(text=Text(stem="english", positions=True), author=Text())
     >>> list(schema.fields)
-    ['text', 'title']
+    ['text', 'author']
+    >>> schema = Schema({"body": Text(), "title": Text(), "list": Text(members=["headers.list-id"])})
     """
 
-    __slots__ = ("fields", "stored")
+    __slots__ = ("fields", "stored", "title")
 
     def __init__(
-        self, fields: Mapping[str, Text] | None = None, /, *, stored: bool = True, **more: Text
+        self,
+        fields: Mapping[str, Text] | None = None,
+        /,
+        *,
+        title: str | None = "title",
+        stored: bool | Literal["all"] = True,
+        **more: Text,
     ) -> None:
+        if isinstance(title, Text) or isinstance(stored, Text):
+            name = "title" if isinstance(title, Text) else "stored"
+            raise UsageError(
+                f"{name} is a tierdex.Text: give a field of this name in a dict, {{{name!r}: Text()}}"
+            )
+        if not (title is None or isinstance(title, str)):
+            raise UsageError(f"title is a {type(title).__name__}; it is the name of a member, or None")
+        if not isinstance(stored, bool) and stored != "all":
+            raise UsageError(f'stored is {stored!r}; it is True, False or "all"')
         self.fields: dict[str, Text] = {**(fields or {}), **more} or {"text": Text()}
-        self.stored: bool = stored
+        self.title: str | None = title
+        self.stored: bool | Literal["all"] = stored
         for name, field in self.fields.items():
             if not isinstance(field, Text):
                 raise UsageError(f"field {name!r} is a {type(field).__name__}, not a tierdex.Text")
 
-    def _tuples(self) -> list[_FieldTuple]:
-        return [field._tuple(name) for name, field in self.fields.items()]
+    def _tuple(self) -> _SchemaTuple:
+        fields = [field._tuple(name) for name, field in self.fields.items()]
+        title = None if self.title is None else text("title", self.title)
+        return fields, title, _STORED[self.stored]
 
     @staticmethod
     def _of(schema: Any) -> Schema:
-        fields, stored = schema
-        return Schema({field[0]: Text._of(field) for field in fields}, stored=stored)
+        fields, title, stored = schema
+        kept: Any = next(kind for kind, name in _STORED.items() if name == stored)
+        return Schema({field[0]: Text._of(field) for field in fields}, title=title, stored=kept)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Schema)
-            and list(self.fields.items()) == list(other.fields.items())
-            and self.stored == other.stored
-        )
+        return isinstance(other, Schema) and self._tuple() == other._tuple()
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={field!r}" for name, field in self.fields.items())
-        return f"Schema({fields}{'' if self.stored else ', stored=False'})"
+        title = "" if self.title == "title" else f", title={self.title!r}"
+        stored = "" if self.stored is True else f", stored={self.stored!r}"
+        return f"Schema({self.fields!r}{title}{stored})"

@@ -25,11 +25,12 @@ __all__ = [
 __version__: Final[str]
 _ENGLISH_STOP_WORDS: Final[list[str]]
 
-_Field = tuple[str, str, str, bool, list[str], str | None, bool, str, str, str]
+_Field = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str]
+_Schema = tuple[list[_Field], str | None, str]
 
 def _panic(message: str) -> None: ...
 def _ciff_import(
-    file: str | PathLike[str], name: str, path: str | PathLike[str], fields: list[_Field], overwrite: bool
+    file: str | PathLike[str], name: str, path: str | PathLike[str], schema: _Schema, overwrite: bool
 ) -> dict[str, Any]: ...
 def _merge_hits(
     hits: list[Hits | None], k: int, allow_missing: bool
@@ -43,8 +44,7 @@ class Index:
     @staticmethod
     def _create(
         path: str | PathLike[str],
-        fields: list[_Field],
-        stored: bool,
+        schema: _Schema,
         overwrite: bool,
         dram: int | str | None,
         threads: int | None,
@@ -115,7 +115,7 @@ class Index:
     def _documents(self, documents: list[int]) -> list[Document]: ...
     def _terms(self, prefix: str, field: str | None, after: str | None) -> list[tuple[str, int, int]]: ...
     def _analyze(self, text: str, field: str | None) -> list[str]: ...
-    def _schema(self) -> tuple[list[_Field], bool]: ...
+    def _schema(self) -> _Schema: ...
     def stats(self) -> dict[str, Any]: ...
     def check(self) -> dict[str, Any]: ...
     def refresh(self) -> bool: ...
@@ -251,7 +251,7 @@ class Hit:
         """Number of the directory, of those that were opened, that has the document."""
     @property
     def title(self) -> str:
-        """Title; empty if the index does not store documents. One of more than 16 KiB is cut and ends with …"""
+        """Title; empty if the index does not store it. One of more than 16 KiB is cut and ends with …"""
     @property
     def snippet(self) -> str | None:
         """The part of the text with the most words of the query; ``None`` without stored documents.
@@ -267,7 +267,7 @@ class Hit:
     def __reduce__(self) -> tuple[Any, ...]: ...
     @property
     def text(self) -> str | None:
-        """The whole text; ``None`` if the index does not store documents."""
+        """The values of the member ``text``, one a line; ``None`` if the index does not store documents."""
 
 @final
 class Document:
@@ -278,10 +278,22 @@ class Document:
         """External id."""
     @property
     def title(self) -> str | None:
-        """Title; ``None`` if the index does not store documents."""
+        """The first value of the title; ``None`` if the index does not store documents."""
     @property
     def text(self) -> str | None:
-        """Text; ``None`` if the index does not store documents."""
+        """The values of the member ``text``, one a line; ``None`` if the index does not store documents."""
+    @property
+    def members(self) -> dict[str, str | list[str]] | None:
+        """The members that have values, by their names; ``None`` if the index does not store documents.
+
+        A member has a ``str``, or a list of them if there are several values.
+        """
+    @property
+    def others(self) -> Any:
+        """What the document has beside its members, as a dict; ``None`` unless the index stores it.
+
+        A text that is no JSON, which other programs may store, is a ``str``.
+        """
     @property
     def document(self) -> int:
         """Document number in the commit."""
@@ -289,7 +301,13 @@ class Document:
     def __ne__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     @staticmethod
-    def _restore(id: str, title: str | None, text: str | None, document: int) -> Document: ...
+    def _restore(
+        id: str,
+        title: str | None,
+        values: list[tuple[str, list[str]]] | None,
+        others: str | None,
+        document: int,
+    ) -> Document: ...
 
 @final
 class Column:

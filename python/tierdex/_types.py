@@ -14,6 +14,5 @@ Refresh = Literal["auto", "manual"]
 Path = str | os.PathLike[str]
 #: Whether to show progress, or a function of what is done and of the total.
 Progress = bool | Callable[[int, int | None], object]
-Source = Literal["title and text", "title", "text"]
 Tokenizer = Literal["unicode", "alphanumeric", "whitespace"]
 Norms = Literal["byte", "exact"]

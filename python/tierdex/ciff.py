@@ -78,7 +78,7 @@ def import_(file: AnyPath, path: AnyPath, schema: Schema | None = None, *, overw
             if start.read(len(_GZIP)) == _GZIP:
                 plain = os.path.join(folder, "file.ciff")
                 _decompress(name, plain)
-            numbers = _tierdex._ciff_import(plain, name, path_name(path), schema._tuples(), overwrite)
+            numbers = _tierdex._ciff_import(plain, name, path_name(path), schema._tuple(), overwrite)
     except FileNotFoundError as error:
         raise MissingError(f"{name}: {error.strerror or error}", error.errno, name) from None
     for warning in _warnings(Report(**numbers)):
