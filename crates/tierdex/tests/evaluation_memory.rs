@@ -3,7 +3,6 @@
 mod support;
 
 use cap::Cap;
-use std::sync::{Mutex, PoisonError};
 use std::{alloc::System, time::Instant};
 use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
@@ -14,8 +13,14 @@ use tierdex::{Engine, Index, SearchRequest};
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Held by each test, because the allocator counts the memory of all.
-static ALLOCATING: Mutex<()> = Mutex::new(());
+/// One test, because the allocator also counts the memory of other tests and of the threads that run them.
+#[test]
+fn memory_of_evaluations() {
+    evaluations_reserve_what_they_allocate();
+    ids_are_read_within_the_reserved_memory();
+    a_prefix_that_is_asked_again_reserves_what_it_allocates();
+    kept_prefixes_stay_within_their_bound();
+}
 
 const DOCUMENTS: u32 = 300_000;
 
@@ -78,9 +83,7 @@ fn measure_request(index: &Index, request: SearchRequest, before: usize) -> (u64
 
 /// A reservation is never too small. It is at most 15% too large, or more for queries whose memory depends on
 /// the data; each case has its maximum in percent.
-#[test]
 fn evaluations_reserve_what_they_allocate() {
-    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
     let (lists, long, texts) = (index_lists(), index_long_list(), index_texts());
     let many = |mark: &str| (0..1024).map(|n| format!("{mark}m{n:04}")).collect::<Vec<_>>().join(" ");
     let texts_of = |index, cases: &[(&str, usize, u64)]| {
@@ -151,9 +154,7 @@ fn evaluations_reserve_what_they_allocate() {
 }
 
 /// External ids are read at the end of an evaluation, in what it and its result have reserved.
-#[test]
 fn ids_are_read_within_the_reserved_memory() {
-    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
     let index = index_texts();
     for k in [10, 1000, 20_000] {
         let request = |ids| SearchRequest::new(parse_query(&index, "w1")).k(k).ids(ids);
@@ -165,9 +166,7 @@ fn ids_are_read_within_the_reserved_memory() {
 }
 
 /// The sets of prefixes that are kept for later queries are part of an evaluation that fills them.
-#[test]
 fn a_prefix_that_is_asked_again_reserves_what_it_allocates() {
-    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
     let (lists, texts) = (index_lists(), index_texts());
     for (index, text) in [(&lists, "m*"), (&lists, "+h0 #m01*"), (&texts, "w1*"), (&texts, "+w1* +w2")] {
         for before in 0..3 {
@@ -179,9 +178,7 @@ fn a_prefix_that_is_asked_again_reserves_what_it_allocates() {
 }
 
 /// Kept prefixes take the memory that the memory report of the engine has for them, and no more.
-#[test]
 fn kept_prefixes_stay_within_their_bound() {
-    let _alone = ALLOCATING.lock().unwrap_or_else(PoisonError::into_inner);
     const SLACK_BYTES: usize = 64 << 10;
     let index = index_lists();
     let engine = Engine::new(&index, &engine_options(200, 1).dram(64 << 20)).unwrap();
