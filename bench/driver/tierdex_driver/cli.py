@@ -16,7 +16,7 @@ import click
 from tierdex_driver import compare as comparison
 from tierdex_driver import definitions, machine, report
 from tierdex_driver.data import DataSets, default_directory, name_of_commit
-from tierdex_driver.errors import CellFailed, Failed, Usage
+from tierdex_driver.errors import Usage
 from tierdex_driver.measure import Context, Missing
 from tierdex_driver.peers.settings import search
 from tierdex_driver.process import Program
@@ -201,31 +201,15 @@ def run() -> int:
     """Runs a command and returns the exit code: 1 for a failure, 2 for wrong usage, 130 for Ctrl-C."""
     # What was changed on the machine is restored as after Ctrl-C.
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
+        signal.signal(number, signal.default_int_handler)
     try:
         main.main(standalone_mode=False, prog_name="tierdex-bench")
-    except click.exceptions.Abort:
-        return 130
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         return 130
     except click.ClickException as error:
         click.echo(f"tierdex-bench: {error.format_message()}", err=True)
-        return 2
-    except Usage as error:
-        click.echo(f"tierdex-bench: {error}", err=True)
-        return 2
-    except (Failed, CellFailed) as error:
-        click.echo(f"tierdex-bench: {error}", err=True)
-        return 1
+        return error.exit_code
     except OSError as error:
         click.echo(f"tierdex-bench: {error.filename or 'a file'}: {error.strerror}", err=True)
         return 1
     return 0
-
-
-def interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-if __name__ == "__main__":
-    sys.exit(run())
