@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from tierdex_driver import intervals, machine
 from tierdex_driver.errors import CellFailed, Failed, Usage
-from tierdex_driver.process import Program, finish
+from tierdex_driver.process import Program
 
 PAIRS_MIN = 6
 # Rounds of all cells end when the interval of their geometric mean is at most this wide.
@@ -72,17 +71,12 @@ def read_cells(lines: TextIO) -> list[ComparedCell]:
 
 def measure(program: Program, cell: dict[str, Any]) -> dict[str, Any]:
     """Runs a cell; with a limit in a control group, and with an empty page cache."""
-    with ExitStack() as stack:
-        group = None
-        if cell.get("limit") is not None:
-            group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
-            group.limit_memory(machine.bytes_of(cell["limit"]))
-            machine.drop_page_cache()
-            place = dict(cell.get("process", {}))
-            place["join"] = [*place.get("join", []), str(group.procs)]
-            cell = cell | {"process": place}
-        process = program.start(cell)
-        return finish(process, group is not None and group.was_out_of_memory())
+    if cell.get("limit") is None:
+        return program.run(cell)
+    with machine.memory_group(machine.bytes_of(cell["limit"])) as group:
+        machine.drop_page_cache()
+        place = cell.get("process", {})
+        return program.run(cell | {"process": place | {"join": [*place.get("join", []), str(group.procs)]}})
 
 
 def measure_pair(builds: tuple[Program, Program], cell: ComparedCell, number: int) -> None:
@@ -98,11 +92,6 @@ def measure_pair(builds: tuple[Program, Program], cell: ComparedCell, number: in
         hits = "; ".join(f"{one.get('hits')} hits, {one.get('matches')} matches" for one in (a, b))
         raise Failed(f"{cell.name}: the answers of both builds differ ({hits})")
     cell.pairs.append((a, b))
-
-
-def check_pairs(pairs: int, pairs_max: int) -> None:
-    if pairs < PAIRS_MIN or pairs > pairs_max:
-        raise Usage(f"--pairs must be {PAIRS_MIN} or more, and --pairs-max at least --pairs")
 
 
 def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, pairs_max: int) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from tierdex_driver.errors import Failed
 from tierdex_driver.store import Row
 
-OUTPUT = "callgrind.out"
 # The first-level cache of the simulated processor, and a last-level cache of 32 MiB.
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=33554432,16,64")
 KINDS = {
@@ -19,30 +18,33 @@ KINDS = {
     "Bc": "simulated_branches",
     "Bcm": "simulated_branch_misses",
 }
+TIMES = ("qps", "first_qps", "p50_us", "p99_us", "seconds", "first_seconds", "mean_us")
 
 
-def callgrind_command(directory: Path) -> list[str]:
-    """The words before a program that is simulated. Counting begins with the first repetition."""
-    if not shutil.which("valgrind"):
-        raise Failed("callgrind is part of valgrind, which is not installed")
-    return [
-        "valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", "--simulate-hwpref=yes", *CACHES,
-        "--toggle-collect=*first_repetition*", f"--callgrind-out-file={directory / OUTPUT}",
-    ]  # fmt: skip
+class Callgrind:
+    """The words before a program that is simulated, and the output of the simulator."""
 
+    def __init__(self, directory: Path):
+        if not shutil.which("valgrind"):
+            raise Failed("callgrind is part of valgrind, which is not installed")
+        self.output = directory / "callgrind.out"
+        # Counting begins with the first repetition.
+        self.command = [
+            "valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", "--simulate-hwpref=yes", *CACHES,
+            "--toggle-collect=*first_repetition*", f"--callgrind-out-file={self.output}",
+        ]  # fmt: skip
 
-def simulated_row(row: Row, directory: Path) -> Row:
-    """Counts per query and misses per 1,000 instructions. Times are left out: the simulator changes them."""
-    text = (directory / OUTPUT).read_text()
-    kinds = re.search(r"^events: (.*)$", text, re.M)
-    totals = re.search(r"^(?:totals|summary): (.*)$", text, re.M)
-    if not kinds or not totals:
-        raise Failed(f"{directory / OUTPUT} has no totals")
-    counts = dict(zip(kinds[1].split(), map(int, totals[1].split()), strict=False))
-    times = ("qps", "first_qps", "p50_us", "p99_us", "seconds", "first_seconds", "mean_us")
-    found = {name: value for name, value in row.items() if name not in times}
-    found |= {name: counts.get(kind, 0) / max(row["queries"], 1) for kind, name in KINDS.items()}
-    thousands = max(counts.get("Ir", 0), 1) / 1000
-    found["simulated_l1_mpki"] = counts.get("D1mr", 0) / thousands
-    found["simulated_ll_mpki"] = counts.get("DLmr", 0) / thousands
-    return found
+    def row(self, row: Row) -> Row:
+        """Counts per query and misses per 1,000 instructions. Times are left out: the simulator changes them."""
+        lines = dict(re.findall(r"^(events|totals|summary): (.*)$", self.output.read_text(), re.MULTILINE))
+        totals = lines.get("totals", lines.get("summary"))
+        if "events" not in lines or not totals:
+            raise Failed(f"{self.output} has no totals")
+        counts = dict(zip(lines["events"].split(), map(int, totals.split()), strict=False))
+        found = {name: value for name, value in row.items() if name not in TIMES}
+        found |= {name: counts.get(kind, 0) / max(row["queries"], 1) for kind, name in KINDS.items()}
+        thousands = max(counts.get("Ir", 0), 1) / 1000
+        return found | {
+            "simulated_l1_mpki": counts.get("D1mr", 0) / thousands,
+            "simulated_ll_mpki": counts.get("DLmr", 0) / thousands,
+        }

@@ -45,7 +45,7 @@ class Cell:
     experiment: str
     settings: tuple[tuple[str, str], ...]
 
-    def get(self, name: str, default: str | None = None) -> str | None:
+    def get(self, name: str, default: str = "") -> str:
         return dict(self.settings).get(name, default)
 
     def __str__(self) -> str:

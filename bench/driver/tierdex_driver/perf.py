@@ -9,15 +9,17 @@ four parts themselves (`slots`). AMD's parts are those of `perf` for Zen 4 and Z
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tierdex_driver.errors import Failed
+import numpy as np
+import pandas as pd
+
 from tierdex_driver.store import Row
 
 Counts = dict[str, float]
@@ -32,6 +34,7 @@ ZEN = {
     "front_end": (0x1A0, 0x01, 0), "back_end": (0x1A0, 0x1E, 0), "dispatched": (0xAA, 7, 0), "retired": (0xC1, 0, 0),
     "no_retire": (0xD6, 0x02, 0), "no_retire_load": (0xD6, 0xA2, 0),
 }  # fmt: skip
+MEMORY_BOUND = "topdown-mem-bound"
 FIXED = ("slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound")
 SKYLAKE_MODELS = (0x4E, 0x55, 0x5E, 0x8E, 0x9E, 0xA5, 0xA6)
 
@@ -46,8 +49,8 @@ def events(cpuinfo: str, kernel_events: set[str]) -> list[str]:
     vendor, family, model = (value.get(name, "") for name in ("vendor_id", "cpu family", "model"))
     found = list(GENERIC)
     if vendor == "GenuineIntel" and set(FIXED) <= kernel_events:
-        memory = ["topdown-mem-bound"] if "topdown-mem-bound" in kernel_events else []
-        return [*found, "{" + ",".join([*FIXED, *memory]) + "}", *raw(INTEL_STALLS)]
+        fixed = [*FIXED, *{MEMORY_BOUND} & kernel_events]
+        return [*found, "{" + ",".join(fixed) + "}", *raw(INTEL_STALLS)]
     if vendor == "GenuineIntel" and family == "6" and int(model) in SKYLAKE_MODELS:
         return found + raw(SKYLAKE)
     # Zen 4 has these models of family 25, of which Zen 3 has the others.
@@ -63,13 +66,13 @@ def events_here() -> list[str]:
     return events(Path("/proc/cpuinfo").read_text(), known)
 
 
-def check() -> None:
-    """Raises Failed if `perf` is missing, or the processor has no counters that this process may use."""
+def why_not() -> str | None:
+    """Why this process cannot count: `perf` is missing, or there are no counters that it may use. None if it can."""
     if not shutil.which("perf"):
-        raise Failed("perf is not installed")
+        return "perf is not installed"
     done = subprocess.run(["perf", "stat", "-j", "-e", "instructions", "true"], capture_output=True, text=True)
-    if done.returncode or "<not" in done.stderr:
-        raise Failed("performance counters: perf cannot count instructions on this machine")
+    failed = done.returncode or "<not" in done.stderr
+    return "performance counters: perf cannot count instructions on this machine" if failed else None
 
 
 class PerfStat:
@@ -103,55 +106,38 @@ class PerfStat:
         return row | metrics(self.counts(), row["queries"])
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def metrics(counts: Counts, queries: int) -> Row:
     """Amounts per query and shares. Metrics whose events were not counted are left out."""
-    found: Row = {}
-
-    def add(of: Callable[[], Row]) -> None:
-        with suppress(KeyError, ZeroDivisionError):
-            found.update(of())
-
-    def per_query(value: float) -> float:
-        return max(value, 0.0) / max(queries, 1)
-
-    def parts(slots: float, retiring: float, bad: float, front: float, back: float) -> Row:
-        named = {"retiring": retiring, "bad_speculation": max(bad, 0), "frontend": front, "backend": back}
-        amounts = {f"{name}_slots": per_query(value) for name, value in named.items()}
-        return amounts | {f"{name}_share": max(value, 0) / slots for name, value in named.items()}
-
-    def cycles(all_cycles: float, **named: float) -> Row:
-        amounts = {f"{name}_cycles": per_query(value) for name, value in named.items()}
-        return amounts | {f"{name}_share": max(value, 0) / all_cycles for name, value in named.items()}
-
-    def of_slots(slots: float, memory: float, back: float) -> Row:
-        scale = counts["cycles"] / slots
-        return cycles(counts["cycles"], memory=memory * scale, core=(back - memory) * scale)
-
-    def skylake() -> Row:
-        slots, front, retiring = 4 * counts["clocks"], counts["not_delivered"], counts["retired"]
-        bad = max(counts["issued"] - retiring + 4 * counts["recovery"], 0)
-        return parts(slots, retiring, bad, front, slots - front - bad - retiring)
-
-    def zen(width: int) -> Row:
-        slots, back = width * counts["cycles"], counts["back_end"]
-        memory = back * counts["no_retire_load"] / counts["no_retire"]
-        bad = counts["dispatched"] - counts["retired"]
-        return parts(slots, counts["retired"], bad, counts["front_end"], back) | of_slots(slots, memory, back)
-
-    add(lambda: {"instructions": per_query(counts["instructions"])})
-    add(lambda: {"llc_misses": per_query(counts["cache-misses"])})
-    add(lambda: {"llc_mpki": 1000 * counts["cache-misses"] / counts["instructions"]})
-    add(lambda: {"cycles": per_query(counts["cycles"])})
-    add(skylake)
-    add(lambda: parts(*(counts[name] for name in FIXED)))
-    add(lambda: of_slots(counts["slots"], counts["topdown-mem-bound"], counts["topdown-be-bound"]))
-    if "dispatched" in counts:
-        add(lambda: zen(8 if "cpu family\t: 26" in Path("/proc/cpuinfo").read_text() else 6))
-    add(lambda: cycles(counts["clocks"], core=counts["clocks"] - counts["three_uops"]))
-    add(lambda: cycles(counts["clocks"], memory=counts["mem_any"] + counts["stores"], l1=counts["mem_any"] - counts["l1d"]))
-    add(
-        lambda: cycles(
-            counts["clocks"], l2=counts["l1d"] - counts["l2"], l3=counts["l2"] - counts["l3"], external=counts["l3"]
-        )
-    )
-    return found
+    # Events that were not counted are no numbers, and neither is what is computed from them.
+    of = pd.Series(counts, dtype=float).reindex(sorted({*GENERIC, *SKYLAKE, *ZEN, *FIXED, MEMORY_BOUND}))
+    cycles, clocks = of["cycles"], of["clocks"]
+    if "slots" in counts:
+        slots, retiring, bad, front, back = of[list(FIXED)]
+        memory = of[MEMORY_BOUND]
+    elif "dispatched" in counts:
+        slots = cycles * (8 if "cpu family\t: 26" in Path("/proc/cpuinfo").read_text() else 6)
+        retiring, front, back = of["retired"], of["front_end"], of["back_end"]
+        bad = of["dispatched"] - retiring
+        memory = back * of["no_retire_load"] / of["no_retire"]
+    else:
+        slots, retiring, front, memory = 4 * clocks, of["retired"], of["not_delivered"], math.nan
+        bad = max(of["issued"] - retiring + 4 * of["recovery"], 0)
+        back = slots - front - bad - retiring
+    parts = {"retiring": retiring, "bad_speculation": bad, "frontend": front, "backend": back}
+    of_back_end = {"memory": memory / slots * cycles, "core": (back - memory) / slots * cycles}
+    stalls = {
+        "core": clocks - of["three_uops"],
+        "memory": of["mem_any"] + of["stores"],
+        "l1": of["mem_any"] - of["l1d"],
+        "l2": of["l1d"] - of["l2"],
+        "l3": of["l2"] - of["l3"],
+        "external": of["l3"],
+    }
+    amounts = [("instructions", of["instructions"]), ("llc_misses", of["cache-misses"]), ("cycles", cycles)]
+    shares = [("llc_mpki", 1000 * of["cache-misses"] / of["instructions"])]
+    for unit, whole, named in (("slots", slots, parts), ("cycles", cycles, of_back_end), ("cycles", clocks, stalls)):
+        amounts += [(f"{name}_{unit}", value) for name, value in named.items()]
+        shares += [(f"{name}_share", value / whole) for name, value in named.items()]
+    found = [*((name, value / max(queries, 1)) for name, value in amounts), *shares]
+    return {name: max(float(value), 0.0) for name, value in found if math.isfinite(value)}

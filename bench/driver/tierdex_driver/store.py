@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tierdex_driver import machine
 from tierdex_driver.definitions import Cell
-from tierdex_driver.errors import Failed, Usage
+from tierdex_driver.errors import CellFailed, Failed, Usage
 
 Row = dict[str, Any]
 
@@ -24,10 +26,7 @@ class Store:
         self.lines: dict[tuple[str, int], dict[str, Any]] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Usage(f"another run writes {path}; choose another directory by --out") from error
+        machine.lock(self._file, Usage(f"another run writes {path}; choose another directory by --out"))
         self._file.seek(0)
         whole, _, torn = self._file.read().rpartition(b"\n")
         if torn:
@@ -48,9 +47,20 @@ class Store:
             different = sorted(name for name in found.keys() | header.keys() if found.get(name) != header.get(name))
             raise Usage(f"{path} has measurements with another {', '.join(different)}; choose another directory by --out")
 
-    def add(self, cell: Cell, round: int, seconds: float, rows: list[Row] | None, failed: str | None) -> None:
+    def measure(self, cell: Cell, round: int, rows_of: Callable[[], list[Row]]) -> str | None:
+        """Measures a cell in a round, and stores its rows or why it failed, which is returned."""
+        began = time.monotonic()
+        rows, failed = None, None
+        try:
+            rows = rows_of()
+        except CellFailed as error:
+            failed = str(error)
+        self.add(cell, round, time.monotonic() - began, rows, failed)
+        return failed
+
+    def add(self, cell: Cell, round: int, seconds: float, rows: list[Row] | None, failed: str | None = None) -> None:
         """Stores the rows of a cell in a round, or why it failed. Replaces an earlier failure."""
-        line = {"cell": str(cell), "round": round, "seconds": round_digits(seconds)}
+        line = {"cell": str(cell), "round": round, "seconds": float(f"{seconds:.6g}")}
         line |= {"failed": failed} if rows is None else {"rows": rows}
         self._write(line)
         self.lines[str(cell), round] = line
@@ -81,10 +91,4 @@ class Store:
 
     def failure(self, cell: Cell) -> str | None:
         """Why a cell failed, if it has no rows."""
-        failures = [line["failed"] for (name, _), line in self.lines.items() if name == str(cell) and "failed" in line]
-        return failures[0] if failures and not self.rounds(cell) else None
-
-
-def round_digits(value: float) -> float:
-    """A number with six significant digits."""
-    return float(f"{value:.6g}")
+        return None if self.rounds(cell) else next(iter(self.failures([cell])), None)

@@ -7,10 +7,10 @@ once; only Lucene runs it before, so that its code is compiled, and then the pag
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tierdex_driver import machine
@@ -18,7 +18,7 @@ from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed
 from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
-from tierdex_driver.peers.rounds import Case, speed
+from tierdex_driver.peers.rounds import Case, rotated, speed
 from tierdex_driver.peers.server import Server
 from tierdex_driver.peers.sets import Set
 from tierdex_driver.peers.settings import Settings
@@ -42,16 +42,15 @@ def measure(settings: Settings, store: Store, contenders: list[Contender], cases
     with ExitStack() as stack:
         if settings.read_ahead_kb:
             stack.enter_context(machine.read_ahead(settings.work, settings.read_ahead_kb))
-        runner = Runner(settings, store, machine.Hierarchy.find("memory", "memory"), cases)
+        runner = Runner(settings, store, cases)
         for case in cases:
             case.write()
         limits = runner.try_all(contenders)
         admitted = [one for one in contenders if one.name in limits]
         for round in rounds:
             say(f"round {round} of {settings.rounds}")
-            first = (round - 1) % max(len(admitted), 1)
             for case in cases:
-                for one in admitted[first:] + admitted[:first]:
+                for one in rotated(admitted, round - 1):
                     if not store.has(case.cell(one.name), round):
                         runner.measure(one, limits[one.name], case, round)
 
@@ -62,7 +61,6 @@ class Runner:
 
     settings: Settings
     store: Store
-    hierarchy: machine.Hierarchy
     cases: list[Case]
 
     @property
@@ -87,7 +85,7 @@ class Runner:
                 note = f"{one.name} does not run in {limit} bytes: {error}"
             if note:
                 say(note)
-            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"note": note, "admitted": one.name in limits}], None)
+            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"note": note, "admitted": one.name in limits}])
         check.compare(self.store, self.sets, samples)
         return limits
 
@@ -124,37 +122,28 @@ class Runner:
         machine.drop_pages(one.directory(self.settings))
         if not self.settings.beyond_own:
             machine.drop_pages(Path(words[0]))
-        with self.hierarchy.group() as group:
-            group.limit_memory(limit)
-            try:
-                with Server(one.name, [*group.words(), *words], self.settings.work) as server:
-                    yield server, group
-            except CellFailed as error:
-                if group.was_out_of_memory():
-                    raise CellFailed("killed: out of memory") from error
-                raise
+        with (
+            machine.memory_group(limit) as group,
+            Server(one.name, [*group.words(), *words], self.settings.work) as server,
+        ):
+            yield server, group
 
     def measure(self, one: Contender, limit: int, case: Case, round: int) -> None:
         """Stores a batch, or why a peer failed."""
-        began = time.monotonic()
-        rows, failed = None, None
-        try:
-            with self._running(one, limit, case.command) as (server, group):
-                rows = [self._batch(one, case, server, group)]
-        except CellFailed as error:
-            if one.kind == "tierdex":
-                raise
-            failed = str(error)
+        failed = self.store.measure(case.cell(one.name), round, partial(self._rows, one, limit, case))
+        if failed and one.kind == "tierdex":
+            raise CellFailed(failed)
+        if failed:
             say(f"{case.set.name} {case.command}: {one.name}: {failed}")
-        self.store.add(case.cell(one.name), round, time.monotonic() - began, rows, failed)
 
-    def _batch(self, one: Contender, case: Case, server: Server, group: machine.Group) -> Row:
-        for _ in range(self.settings.warm if one.kind == "lucene" else 0):
-            server.batch(case.file)
-        group.reclaim()
-        machine.drop_pages(one.directory(self.settings))
-        before = server.bytes_fetched()
-        batch = server.batch(case.file)
-        after = server.bytes_fetched()
-        fetched = None if before is None or after is None else (after - before) / max(batch["n"], 1)
-        return speed(batch) | {"fetched": fetched, "peak": group.peak(), "own": group.own_memory()}
+    def _rows(self, one: Contender, limit: int, case: Case) -> list[Row]:
+        with self._running(one, limit, case.command) as (server, group):
+            for _ in range(self.settings.warm if one.kind == "lucene" else 0):
+                server.batch(case.file)
+            group.reclaim()
+            machine.drop_pages(one.directory(self.settings))
+            before = server.bytes_fetched()
+            batch = server.batch(case.file)
+            after = server.bytes_fetched()
+            fetched = None if before is None or after is None else (after - before) / max(batch["n"], 1)
+            return [speed(batch) | {"fetched": fetched, "peak": group.peak(), "own": group.own_memory()}]

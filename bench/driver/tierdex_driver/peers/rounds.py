@@ -7,10 +7,10 @@ at least three, because it compiles code while it runs. Another engine is the fi
 
 from __future__ import annotations
 
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tierdex_driver.definitions import Cell
 from tierdex_driver.peers import check
@@ -27,6 +27,8 @@ WARM_COMPILED = 3
 SLOWEST = 10
 # Round of the first pass.
 FIRST = 0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -93,22 +95,25 @@ def measure(settings: Settings, store: Store, contenders: list[Contender], cases
 def run_rounds(settings: Settings, store: Store, servers: dict[str, Server], cases: list[Case]) -> None:
     times = {case: first_pass(case, store, servers, settings.batch * 1_000_000) for case in cases}
     warm = settings.warm - 1
-    for number in range(warm + settings.rounds):
-        round = number - warm + 1
-        say(f"warm-up {number + 1} of {warm}" if round < 1 else f"round {round} of {settings.rounds}")
+    for round in range(1 - warm, settings.rounds + 1):
+        say(f"warm-up {round + warm} of {warm}" if round < 1 else f"round {round} of {settings.rounds}")
         for case in cases:
             names = list(case.walls(store, list(servers)))
             if round == 1 and "lucene" in names:
                 for _ in range(WARM_COMPILED - warm):
                     servers["lucene"].batch(case.file, case.threads)
-            first = number % max(len(names), 1)
-            for name in names[first:] + names[:first]:
-                if round <= FIRST or not store.has(case.cell(name), round):
-                    began = time.monotonic()
+            for name in rotated(names, round + warm - 1):
+                if round < 1 or not store.has(case.cell(name), round):
                     batch = servers[name].batch(case.file, case.threads)
-                    if round > FIRST:
+                    if round >= 1:
                         row = speed(batch, times[case]) | {"times": times[case]}
-                        store.add(case.cell(name), round, time.monotonic() - began, [row], None)
+                        store.add(case.cell(name), round, batch["wall_ns"] / 1e9, [row])
+
+
+def rotated(values: list[T], number: int) -> list[T]:
+    """The values from another one on in each round."""
+    first = number % max(len(values), 1)
+    return values[first:] + values[:first]
 
 
 def first_pass(case: Case, store: Store, servers: dict[str, Server], batch_ns: int) -> int:
@@ -118,7 +123,7 @@ def first_pass(case: Case, store: Store, servers: dict[str, Server], batch_ns: i
         batch = server.batch(case.file, case.threads)
         if not store.has(case.cell(name), FIRST):
             row = {"unsupported": batch["unsupported"], "wall_ns": batch["wall_ns"]}
-            store.add(case.cell(name), FIRST, batch["wall_ns"] / 1e9, [row], None)
+            store.add(case.cell(name), FIRST, batch["wall_ns"] / 1e9, [row])
     walls = case.walls(store, list(servers)).values() or [1]
     wanted = batch_ns * case.threads
     most = min(max(wanted * SLOWEST // max(walls), 1), TIMES_MAX)
