@@ -1,7 +1,5 @@
 """Measures a cell: turns its settings into the input of `tierdex-bench cell`, prepares the machine, and returns rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -10,12 +8,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tierdex_driver import machine, perf
-from tierdex_driver.counters import Callgrind
+from tierdex_driver import counters, machine
+from tierdex_driver.counters import Callgrind, PerfStat
 from tierdex_driver.data import INDEX_SETTINGS, DataSets, IndexSpec
 from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed, Usage
-from tierdex_driver.perf import PerfStat
 from tierdex_driver.process import Program, finish, stop
 from tierdex_driver.store import Row
 
@@ -313,7 +310,7 @@ class Missing:
         self.groups = why_not(machine.memory_group(64 << 20)) if context.groups else "--no-group: no memory limits"
         self.throttle = self.groups or why_not(throttled("sas", data))
         self.disk = self.groups or why_not(machine.seek_disk(program, [data]))
-        self.perf = perf.why_not()
+        self.perf = counters.why_not()
 
     def of(self, cell: Cell) -> str | None:
         """Why a cell cannot be measured here; None if it can."""
