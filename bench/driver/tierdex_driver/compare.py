@@ -5,8 +5,6 @@ each cell, so that a change of the machine's speed meets all cells. The ratio of
 divided by that of the second.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ from typing import Any, TextIO
 from tierdex_driver import intervals, machine
 from tierdex_driver.errors import CellFailed, Failed, Usage
 from tierdex_driver.process import Program
+from tierdex_driver.report import aligned
 
 PAIRS_MIN = 6
 # Rounds of all cells end when the interval of their geometric mean is at most this wide.
@@ -81,13 +80,13 @@ def measure(program: Program, cell: dict[str, Any]) -> dict[str, Any]:
 
 def measure_pair(builds: tuple[Program, Program], cell: ComparedCell, number: int) -> None:
     """Adds a pair; the first build goes first in even rounds."""
-    found: dict[int, dict[str, Any]] = {}
-    for build in (0, 1) if number % 2 == 0 else (1, 0):
+    found: dict[str, dict[str, Any]] = {}
+    for build, program in list(zip("AB", builds, strict=True))[:: -1 if number % 2 else 1]:
         try:
-            found[build] = measure(builds[build], cell.json)
+            found[build] = measure(program, cell.json)
         except CellFailed as error:
-            raise Failed(f"{cell.name}: build {'AB'[build]}: {error}") from error
-    a, b = found[0], found[1]
+            raise Failed(f"{cell.name}: build {build}: {error}") from error
+    a, b = found["A"], found["B"]
     if a["checksum"] != b["checksum"]:
         hits = "; ".join(f"{one.get('hits')} hits, {one.get('matches')} matches" for one in (a, b))
         raise Failed(f"{cell.name}: the answers of both builds differ ({hits})")
@@ -116,14 +115,7 @@ def table(cells: list[ComparedCell]) -> str:
         speeds = [f"{statistics.median(speed(pair[build]) for pair in cell.pairs):.1f}" for build in (0, 1)]
         rows.append([cell.name, *speeds, *estimate_texts([cell])])
     rows.append(["geometric mean", "-", "-", *estimate_texts(measured)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADING))]
-    lines = []
-    for row in rows:
-        cells_text = []
-        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
-            cells_text.append(text.ljust(width) if at in (0, len(HEADING) - 1) else text.rjust(width))
-        lines.append("  ".join(cells_text).rstrip())
-    return "\n".join(lines)
+    return "\n".join("  ".join(row).rstrip() for row in aligned(rows, (0, len(HEADING) - 1)))
 
 
 def speed(measured: dict[str, Any]) -> float:

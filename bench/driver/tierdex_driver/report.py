@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -67,6 +68,13 @@ def ratio_text(ratio: Ratio) -> str:
     if ratio.exact or len(ratio.rounds) < 2:
         return f"{ratio.mean:.3g}"
     return f"{ratio.mean:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> list[list[str]]:
+    """The rows with columns of equal width: those of texts on the left, all others, of numbers, on the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = [str.ljust if at in left else str.rjust for at in range(len(widths))]
+    return [[side(text, width) for side, text, width in zip(sides, row, widths, strict=True)] for row in rows]
 
 
 def markdown(results: list[Result], scale: str, command: str) -> str:

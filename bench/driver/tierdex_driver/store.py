@@ -1,7 +1,5 @@
 """Finished measurements: a file of JSON lines, one for each cell and round, so that an interrupted run continues."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable
@@ -43,8 +41,7 @@ class Store:
                 raise Failed(f"{path}: line {number} is malformed; remove the file to measure again") from error
         if not texts:
             self._write(header)
-        elif found != header:
-            different = sorted(name for name in found.keys() | header.keys() if found.get(name) != header.get(name))
+        elif different := sorted(name for name in found.keys() | header.keys() if found.get(name) != header.get(name)):
             raise Usage(f"{path} has measurements with another {', '.join(different)}; choose another directory by --out")
 
     def measure(self, cell: Cell, round: int, rows_of: Callable[[], list[Row]]) -> str | None:

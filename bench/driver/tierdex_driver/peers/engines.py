@@ -4,8 +4,6 @@ Each peer is a program with the commands `version`, `index TOKENS DIR --memory B
 its own. Cargo builds tierdex, Tantivy and SeekStorm, Maven Lucene, and pip installs the binding of PISA.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -115,8 +113,6 @@ class Contender:
 
 def cache_flags(settings: Settings) -> list[str]:
     """Flags of tierdex under a limit: its cache is a part of its memory budget, which is a part of the limit."""
-    if settings.tierdex_flags is not None:
-        return list(settings.tierdex_flags.split())
     size = settings.limit - settings.tierdex_spare
     return ["--cache", f"dram:{size}"] if settings.beyond_own else ["--dram", str(size)]
 

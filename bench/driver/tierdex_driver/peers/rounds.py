@@ -5,10 +5,8 @@ repeated, equally for all engines, so that a batch takes long enough to be timed
 at least three, because it compiles code while it runs. Another engine is the first in each round.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -58,6 +56,22 @@ class Case:
         return all(store.has(self.cell(name), round) for name, round in needed)
 
 
+@dataclass(frozen=True)
+class Party:
+    """Contenders, and the cases that they run."""
+
+    contenders: list[Contender]
+    cases: list[Case]
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.contenders]
+
+    @property
+    def sets(self) -> list[Set]:
+        return list(dict.fromkeys(case.set for case in self.cases))
+
+
 def cases_of(settings: Settings, sets: list[Set]) -> list[Case]:
     return [
         Case(one, command, threads, settings.data / "sets" / f"{one.name}-{command}.batch")
@@ -73,23 +87,21 @@ def speed(batch: dict[str, int], times: int = 1) -> Row:
     return {"qps": qps, "p50_ns": batch["p50_ns"], "p99_ns": batch["p99_ns"], "sum": batch["sum"] // times}
 
 
-def measure(settings: Settings, store: Store, contenders: list[Contender], cases: list[Case]) -> None:
+def measure(settings: Settings, store: Store, party: Party) -> None:
     """Compares answers and measures what is missing in the store."""
-    names = [one.name for one in contenders]
-    cases = [case for case in cases if not case.is_done(store, names, settings.rounds)]
-    if not cases:
+    left = replace(party, cases=[case for case in party.cases if not case.is_done(store, party.names, settings.rounds)])
+    if not left.cases:
         return
     with ExitStack() as stack:
         servers = {}
-        for one in contenders:
+        for one in party.contenders:
             say(f"starting {one.name}")
             server = Server(one.name, one.serve_command(settings), settings.work)
             servers[one.name] = stack.enter_context(server)
         say("comparing answers")
-        sets = list(dict.fromkeys(case.set for case in cases))
-        check.compare(store, sets, {name: check.sample(sets, server) for name, server in servers.items()})
+        check.compare(store, left.sets, {name: check.sample(left.sets, server) for name, server in servers.items()})
         for threads in settings.threads:
-            run_rounds(settings, store, servers, [case for case in cases if case.threads == threads])
+            run_rounds(settings, store, servers, [case for case in left.cases if case.threads == threads])
 
 
 def run_rounds(settings: Settings, store: Store, servers: dict[str, Server], cases: list[Case]) -> None:
