@@ -1,7 +1,5 @@
 """The commands of the driver. `tierdex-bench` starts them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

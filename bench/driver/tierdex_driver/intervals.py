@@ -5,8 +5,6 @@ Percentiles of resampled means are expanded for few rounds (Hesterberg, "What te
 Student's t can.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

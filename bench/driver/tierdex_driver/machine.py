@@ -1,8 +1,6 @@
 """The state of the machine that cells need: control groups, throttles, huge pages, page cache, read-ahead, and a disk
 that seeks. Whatever is changed is restored when the context ends. Needs root, as the error messages say."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

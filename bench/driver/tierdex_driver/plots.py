@@ -1,7 +1,5 @@
 """Plots of figures, with the axes of the papers."""
 
-from __future__ import annotations
-
 from itertools import cycle
 from pathlib import Path
 

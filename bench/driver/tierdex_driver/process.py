@@ -1,7 +1,5 @@
 """Runs `tierdex-bench`: one process for each measurement, with JSON in and out."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -5,8 +5,6 @@ neither always comes first. At the scales `machine` and `full` cells with times 
 that are undecided then have 12.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -8,8 +8,6 @@ at a level corrected for the number of ratios (Bonferroni). Verdicts are looked 
 each look has half of the rate of errors of 5%. With fewer than 6 rounds a claim about times is undecided.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Numbers of matches must be equal. The overlap of the ten best hits depends on th
 and break ties differently. Scores are compared by rank, up to a constant factor.
 """
 
-from __future__ import annotations
-
 from statistics import fmean
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Indexes the text by each engine, one thread each, and stores the resources next to the indexes."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

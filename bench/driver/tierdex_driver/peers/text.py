@@ -5,8 +5,6 @@ without tokens are omitted, because engines treat them differently. Of n documen
 first half of document i and the second half of document (7,919 i + 104,729 c) mod n.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
