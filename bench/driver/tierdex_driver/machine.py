@@ -79,46 +79,40 @@ class Group:
         return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.procs)]
 
     def limit_memory(self, limit: int) -> None:
-        if self.version == 1:
-            write(self.path / "memory.limit_in_bytes", str(limit))
-            with suppress(Failed):
-                write(self.path / "memory.memsw.limit_in_bytes", str(limit + SWAP_BYTES))
-        else:
-            write(self.path / "memory.max", str(limit))
-            with suppress(Failed):
-                write(self.path / "memory.swap.max", "0")
+        write(self._file("memory.limit_in_bytes", "memory.max"), str(limit))
+        with suppress(Failed):
+            swap = self._file("memory.memsw.limit_in_bytes", "memory.swap.max")
+            write(swap, str(limit + SWAP_BYTES) if self.version == 1 else "0")
 
     def limit_reads(self, directory: Path, bytes_per_second: int) -> None:
         """Limits the rate at which the disk of a directory is read."""
-        device = block_device(directory)
-        if self.version == 1:
-            write(self.path / "blkio.throttle.read_bps_device", f"{device} {bytes_per_second}")
-        else:
-            write(self.path / "io.max", f"{device} rbps={bytes_per_second}")
+        key = "" if self.version == 1 else "rbps="
+        file = self._file("blkio.throttle.read_bps_device", "io.max")
+        write(file, f"{block_device(directory)} {key}{bytes_per_second}")
 
     def peak(self) -> int | None:
-        return number_of(self.path / ("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak"))
+        return number_of(self._file("memory.max_usage_in_bytes", "memory.peak"))
 
     def limit_met(self) -> int | None:
-        if self.version == 1:
-            return number_of(self.path / "memory.failcnt")
-        return number_of(self.path / "memory.events", "max")
+        return number_of(self._file("memory.failcnt", "memory.events"), "" if self.version == 1 else "max")
 
     def own_memory(self) -> int | None:
         """Bytes that the members use now, without page cache."""
-        usage, cache = ("memory.usage_in_bytes", "cache") if self.version == 1 else ("memory.current", "file")
-        used, cached = number_of(self.path / usage), number_of(self.path / "memory.stat", cache)
+        used = number_of(self._file("memory.usage_in_bytes", "memory.current"))
+        cached = number_of(self.path / "memory.stat", "cache" if self.version == 1 else "file")
         return None if used is None or cached is None else used - cached
 
     def reclaim(self) -> None:
         """Removes page cache of the members, mapped pages included."""
-        name, amount = ("memory.force_empty", "0") if self.version == 1 else ("memory.reclaim", "1T")
         # The kernel reports an error, as it cannot remove that amount.
         with suppress(OSError):
-            (self.path / name).write_text(amount)
+            self._file("memory.force_empty", "memory.reclaim").write_text("0" if self.version == 1 else "1T")
 
     def was_out_of_memory(self) -> bool:
-        return bool(number_of(self.path / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill"))
+        return bool(number_of(self._file("memory.oom_control", "memory.events"), "oom_kill"))
+
+    def _file(self, v1: str, v2: str) -> Path:
+        return self.path / (v1 if self.version == 1 else v2)
 
 
 def own_group(v1: str, v2: str) -> Group:
@@ -264,17 +258,10 @@ class HugePages:
         return number_of(HUGE_PAGES / name) or 0
 
 
-@dataclass(frozen=True)
-class SeekDisk:
-    """A mounted disk that seeks: its directories, and the file that starts the delays."""
-
-    directories: list[Path]
-    delay: Path
-
-
 @contextmanager
-def seek_disk(program: Path, directories: list[Path]) -> Iterator[SeekDisk]:
-    """Mounts directories on an emulated disk (`tierdex-bench seek-disk`)."""
+def seek_disk(program: Path, directories: list[Path]) -> Iterator[dict[str, Any]]:
+    """Mounts directories on an emulated disk (`tierdex-bench seek-disk`), and gives what the command prints: the mounted
+    directories, and the file that starts the delays."""
     command = [str(program), "seek-disk", *map(str, directories)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin and process.stdout and process.stderr
@@ -282,8 +269,7 @@ def seek_disk(program: Path, directories: list[Path]) -> Iterator[SeekDisk]:
         try:
             if not line:
                 raise Failed(process.stderr.read().decode().strip() or "a disk that seeks cannot be emulated here")
-            found = json.loads(line)
-            yield SeekDisk([Path(path) for path in found["directories"]], Path(found["delay"]))
+            yield json.loads(line)
         finally:
             # The disk is unmounted at the end of its input.
             process.stdin.close()

@@ -59,41 +59,35 @@ def measure(cell: Cell, context: Context) -> list[Row]:
     spec = IndexSpec.of(cell)
     settings = {name: typed(value) for name, value in cell.settings if name not in INDEX_SETTINGS}
     request: dict[str, Any] = {"experiment": cell.experiment}
-    match cell.experiment:
-        case "queries":
-            return measure_queries(cell, need(cell, spec), context)
-        case "explored":
-            request |= {"index": str(context.data.make(need(cell, spec))), **workload(cell)}
-        case "sizes":
-            return [sizes(need(cell, spec), context)]
-        case "indexing":
-            known = need(cell, spec, generated=True)
-            request |= {"dir": str(context.data.directory), "codec": known.codec, **known.sizes}
-        case "codecs":
+    directory, device = str(context.data.directory), cell.get("device", "ssd")
+    match cell.experiment, spec:
+        case "queries", IndexSpec():
+            return measure_queries(cell, spec, context)
+        case "sizes", IndexSpec():
+            return [sizes(spec, context)]
+        case "explored", IndexSpec():
+            request |= {"index": str(context.data.make(spec)), **workload(cell)}
+        case "indexing", IndexSpec():
+            request |= {"dir": directory, "codec": spec.codec, **spec.sizes}
+        case "codecs", _:
             request |= settings | {"codec": cell.get("codec") or None}
             request |= {"index": str(context.data.make(spec))} if spec else {}
-        case "intersect" | "policies":
-            request |= settings
-            device = str(request.pop("device", "ssd"))
+        case "intersect" | "policies", _:
+            request |= {name: value for name, value in settings.items() if name != "device"}
             if cell.experiment == "intersect":
                 if request.keys() & {"hdd", "work"}:
                     raise Usage(f"{cell}: write `device` for `hdd`; `work` is the directory of --data")
-                request |= {"work": str(context.data.directory), "hdd": device == "hdd"}
+                request |= {"work": directory, "hdd": device == "hdd"}
             if spec:
                 request["index"] = str(context.data.make(spec))
-                if "queries" not in request:
-                    request["queries"] = str(context.data.queries(need(cell, spec, generated=True)))
+                if spec.existing and "queries" not in request:
+                    raise Usage(f"{cell}: an existing index has no generated queries; name `queries`, or leave out `index`")
+                request.setdefault("queries", str(context.data.queries(spec)))
             with throttled(device, context.data.directory) as throttle:
                 return list(context.program.run(request, throttle.words() if throttle else [])["rows"])
+        case _:
+            raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
     return list(context.program.run(request)["rows"])
-
-
-def need(cell: Cell, spec: IndexSpec | None, generated: bool = False) -> IndexSpec:
-    if spec is None:
-        raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
-    if generated and spec.existing:
-        raise Usage(f"{cell}: an existing index has no generated queries or phases; name `queries`, or leave out `index`")
-    return spec
 
 
 def typed(text: str) -> Any:
@@ -216,14 +210,14 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
         if context.groups:
             machine.drop_page_cache()
         processes, groups = [], []
-        for number, index in enumerate(disk.directories if disk else indexes):
+        for number, index in enumerate(disk["directories"] if disk else indexes):
             place: dict[str, Any] = {"processor": number} if cell.get("cores") else {}
             group = None
             if context.groups and one.get("limit"):
                 group = stack.enter_context(machine.memory_group(machine.bytes_of(one["limit"])))
                 place["join"] = [str(group.procs)]
             if disk:
-                place["throttle"] = str(disk.delay)
+                place["throttle"] = disk["delay"]
             elif throttle and group and throttle.version == group.version == 2:
                 # A process is in one group of version 2.
                 group.limit_reads(index, device_rate(device) or 0)
@@ -310,41 +304,32 @@ class Missing:
         self.groups = why_not(machine.memory_group(64 << 20)) if context.groups else "--no-group: no memory limits"
         self.throttle = self.groups or why_not(throttled("sas", data))
         self.disk = self.groups or why_not(machine.seek_disk(program, [data]))
-        self.perf = counters.why_not()
+        self.perf = counters.why_not() if context.counters == "perf" else None
 
     def of(self, cell: Cell) -> str | None:
         """Why a cell cannot be measured here; None if it can."""
-        device = cell.get("device", "ssd")
+        context, device, mode, cores = self.context, cell.get("device", "ssd"), cell.get("mode"), cell.get("cores", "1")
         of_device = self.disk if device == "hdd" else self.throttle if device_rate(device) else None
-        if cell.get("index") and (cell.experiment == "indexing" or cell.get("cores", "1") != "1"):
+        if cell.get("index") and (cell.experiment == "indexing" or cores != "1"):
             return "--index: indexing, and several processes, need a generated index"
         if cell.experiment != "queries":
             return of_device
-        context, cores = self.context, cell.get("cores", "1")
-        reasons = [
-            (cell.get("region") == TIER or cell.get("meta-tier") == TIER)
-            and not context.tier
-            and "no second memory tier; name one by --tier, such as numa:1 or dax:PATH",
-            cell.get("keep-in") == TIER
-            and not context.tier
-            and not context.slow_tier
-            and "no second memory tier; name one by --tier, or emulate one by --slow-tier, such as 300",
-            cell.get("kernel") not in ("", *context.facts["kernels"])
-            and f"the processor does not run the kernel {cell.get('kernel')}",
-            context.counters == "callgrind"
-            and (cell.get("mode") != "memory" or cell.get("keep-in") == TIER)
-            and "callgrind simulates neither memory tiers nor prefetching, only an index in memory",
-            bool(cell.get("counters"))
-            and not context.counters
-            and "counters are a run of their own: --counters perf, or --counters callgrind, which simulates some",
-            context.counters == "perf" and self.perf,
-            of_device,
-            (context.groups or cell.get("mode") in ("base", "base-prefetch")) and self.groups,
-            cores != "1"
-            and real_region(cell.get("region"), context).split(":")[0] in ("file", "dax")
-            and f"{cores} processes cannot share a region with a file; use dram or hugetlb",
-        ]
-        return next((reason for reason in reasons if reason), None)
+        if TIER in (cell.get("region"), cell.get("meta-tier")) and not context.tier:
+            return "no second memory tier; name one by --tier, such as numa:1 or dax:PATH"
+        if cell.get("keep-in") == TIER and not (context.tier or context.slow_tier):
+            return "no second memory tier; name one by --tier, or emulate one by --slow-tier, such as 300"
+        if cell.get("kernel") not in ("", *context.facts["kernels"]):
+            return f"the processor does not run the kernel {cell.get('kernel')}"
+        if context.counters == "callgrind" and (mode != "memory" or cell.get("keep-in") == TIER):
+            return "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
+        if cell.get("counters") and not context.counters:
+            return "counters are a run of their own: --counters perf, or --counters callgrind, which simulates some"
+        needs_group = context.groups or mode in ("base", "base-prefetch")
+        if reason := self.perf or of_device or (self.groups if needs_group else None):
+            return reason
+        if cores != "1" and real_region(cell.get("region"), context).split(":")[0] in ("file", "dax"):
+            return f"{cores} processes cannot share a region with a file; use dram or hugetlb"
+        return None
 
 
 def why_not(needed: AbstractContextManager[Any]) -> str | None:
