@@ -6,9 +6,10 @@ divided by that of the second.
 """
 
 import json
-import statistics
 from dataclasses import dataclass, field
 from typing import Any, TextIO
+
+import numpy as np
 
 from tierdex_driver import intervals, machine
 from tierdex_driver.errors import CellFailed, Failed, Usage
@@ -22,7 +23,6 @@ MEAN_WIDTH_MAX = 0.02
 EQUAL_MIN = 0.97
 # A cell whose interval is at most this wide is not measured again, even if it is undecided.
 OPEN_WIDTH = 0.06
-HEADING = ("cell", "A, q/s", "B, q/s", "pairs", "B / A", "from", "to", "verdict")
 
 
 @dataclass
@@ -34,6 +34,11 @@ class ComparedCell:
     @property
     def ratios(self) -> list[float]:
         return [max(a["seconds"], 1e-9) / max(b["seconds"], 1e-9) for a, b in self.pairs]
+
+    @property
+    def speeds(self) -> list[list[float]]:
+        """The queries a second of both builds."""
+        return [[one["queries"] / max(one["seconds"], 1e-9) for one in build] for build in zip(*self.pairs, strict=True)]
 
     def is_open(self) -> bool:
         """Whether the interval is wide, and leaves open if the second build is slower by 3%."""
@@ -110,24 +115,17 @@ def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, 
 def table(cells: list[ComparedCell]) -> str:
     """A row for each cell, and one for the geometric mean of all."""
     measured = [cell for cell in cells if cell.pairs]
-    rows = [list(HEADING)]
-    for cell in measured:
-        speeds = [f"{statistics.median(speed(pair[build]) for pair in cell.pairs):.1f}" for build in (0, 1)]
-        rows.append([cell.name, *speeds, *estimate_texts([cell])])
-    rows.append(["geometric mean", "-", "-", *estimate_texts(measured)])
-    return "\n".join("  ".join(row).rstrip() for row in aligned(rows, (0, len(HEADING) - 1)))
+    rows = [row_of(cell.name, [cell], [f"{np.median(speeds):.1f}" for speeds in cell.speeds]) for cell in measured]
+    rows.append(row_of("geometric mean", measured, ["-", "-"]))
+    return "\n".join("  ".join(line).rstrip() for line in aligned(rows, (0, len(rows[0]) - 1)))
 
 
-def speed(measured: dict[str, Any]) -> float:
-    return float(measured["queries"]) / max(float(measured["seconds"]), 1e-9)
-
-
-def estimate_texts(cells: list[ComparedCell]) -> list[str]:
-    """Number of pairs, ratio, interval and verdict."""
+def row_of(name: str, cells: list[ComparedCell], speeds: list[str]) -> dict[str, str]:
     mean = intervals.geometric_mean([intervals.geometric_mean(cell.ratios) for cell in cells])
     low, high = intervals.interval([cell.ratios for cell in cells])
     pairs = sum(len(cell.pairs) for cell in cells)
-    return [str(pairs), f"{mean:.3f}", f"{low:.3f}", f"{high:.3f}", verdict(low, high)]
+    row = {"cell": name, "A, q/s": speeds[0], "B, q/s": speeds[1], "pairs": str(pairs)}
+    return row | {"B / A": f"{mean:.3f}", "from": f"{low:.3f}", "to": f"{high:.3f}", "verdict": verdict(low, high)}
 
 
 def row_lines(cells: list[ComparedCell]) -> str:

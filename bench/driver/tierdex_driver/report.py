@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -70,11 +70,12 @@ def ratio_text(ratio: Ratio) -> str:
     return f"{ratio.mean:.3g} [{low:.3g}, {high:.3g}]"
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Container[int]) -> list[list[str]]:
-    """The rows with columns of equal width: those of texts on the left, all others, of numbers, on the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+def aligned(rows: list[dict[str, str]], left: Container[int]) -> list[list[str]]:
+    """The headings and rows of a table with columns of equal width: texts are on the left, numbers on the right."""
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     sides = [str.ljust if at in left else str.rjust for at in range(len(widths))]
-    return [[side(text, width) for side, text, width in zip(sides, row, widths, strict=True)] for row in rows]
+    return [[side(text, width) for side, text, width in zip(sides, line, widths, strict=True)] for line in lines]
 
 
 def markdown(results: list[Result], scale: str, command: str) -> str:

@@ -66,7 +66,7 @@ def table(title: str, about: str, rows: list[dict[str, str]], left: int = 1) -> 
     """Markdown with padded columns, so that it can be read in a terminal as well; the first columns are of text."""
     if not rows:
         return ""
-    heading, *padded = aligned([list(rows[0]), *(list(row.values()) for row in rows)], range(left))
+    heading, *padded = aligned(rows, range(left))
     rule = ["-" * len(text) if at < left else "-" * (len(text) - 1) + ":" for at, text in enumerate(heading)]
     lines = [f"| {' | '.join(row)} |" for row in (heading, rule, *padded)]
     return "\n".join([f"## {title}", "", about, "", *lines, ""])
