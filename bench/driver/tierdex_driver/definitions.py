@@ -12,6 +12,7 @@ import itertools
 import math
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,22 @@ GENERATED = ("docs", "postings", "vocabulary", "codec", "ids-only")
 # Measures of counters that a simulation has exactly, by the names of its own.
 SIMULATED = {"instructions": "simulated_instructions", "llc_mpki": "simulated_ll_mpki"}
 
-FILE_MEMBERS = {"name", "title", "controls", "postings", "settings", "scale", "figure"}
-FIGURE_MEMBERS = {
-    "name", "title", "found", "differences", "experiment", "settings", "scale", "cells", "plot", "expect",
+# The members of each table, and the types of their values.
+FILE = {"name": str, "title": str, "controls": object, "postings": float, "settings": dict, "scale": dict, "figure": list}
+FIGURE = {
+    "name": str, "title": str, "found": str, "differences": str, "experiment": str, "settings": dict, "scale": dict,
+    "cells": list, "plot": dict, "expect": list,
 }  # fmt: skip
-GROUP_MEMBERS = {"settings", "scale"}
-PLOT_MEMBERS = {"x", "x-label", "measured-x", "logarithmic", "y", "y-label", "factor", "lines", "panels", "simulated"}
-CLAIM_MEMBERS = {
-    "claim", "paper", "measure", "of", "to", "where", "at-least", "at-most", "because", "control", "by-construction",
+GROUP = {"settings": dict, "scale": dict}
+PLOT = {
+    "x": str, "x-label": str, "measured-x": object, "logarithmic": object, "y": list, "y-label": str, "factor": float,
+    "lines": list, "panels": list, "simulated": dict,
 }  # fmt: skip
+CLAIM = {
+    "claim": str, "paper": str, "measure": str, "of": dict, "to": dict, "where": dict, "at-least": float, "at-most": float,
+    "because": str, "control": str, "by-construction": object,
+}  # fmt: skip
+KINDS = {str: "a text", dict: "a table", list: "a list", float: "a number", object: "a value"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,12 @@ class Claim:
     because: str = ""
     control: str = ""
     by_construction: bool = False
+
+    def includes(self, low: float, high: float) -> bool:
+        return self.at_least <= low and high <= self.at_most
+
+    def excludes(self, low: float, high: float) -> bool:
+        return high < self.at_least or low > self.at_most
 
     def condition(self) -> str:
         """The condition in words: `qps of mode=direct, divided by that of mode=base: at least 1`."""
@@ -168,38 +182,20 @@ def selector_text(selector: dict[str, Any]) -> str:
     return " ".join(texts) or "the others"
 
 
-# The kind of value of members; others are checked where they are read.
-TEXTS = (
-    "name", "title", "found", "differences", "experiment", "x", "x-label", "y-label", "claim", "paper", "measure",
-    "because", "control",
-)  # fmt: skip
-TABLES = ("settings", "scale", "plot", "of", "to", "where", "simulated", *SCALES)
-LISTS = ("figure", "cells", "expect", "y", "lines", "panels")
-NUMBERS = ("at-least", "at-most", "factor", "postings")
-KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    **dict.fromkeys(TEXTS, (str, "a text")),
-    **dict.fromkeys(TABLES, (dict, "a table")),
-    **dict.fromkeys(LISTS, (list, "a list")),
-    **dict.fromkeys(NUMBERS, ((int, float), "a number")),
-}
-
-
-def check_members(where: str, table: Any, known: set[str], needed: tuple[str, ...] = ()) -> None:
+def check_members(where: str, table: Any, known: Mapping[str, type], needed: tuple[str, ...] = ()) -> None:
     if not isinstance(table, dict):
         raise Usage(f"{where}: {table!r} is no table")
     for name, value in table.items():
-        kind, words = KINDS.get(name, (object, ""))
-        if not isinstance(value, kind) or value == []:
-            raise Usage(f"{where}: `{name}` is {value!r}, and must be {words or 'a value'}")
         if name not in known:
             raise Usage(f"{where}: there is no member `{name}`; the members are {', '.join(sorted(known))}")
-    for name in needed:
-        if name not in table:
-            raise Usage(f"{where}: `{name}` is missing")
+        if not isinstance(value, (int, float) if known[name] is float else known[name]) or value == []:
+            raise Usage(f"{where}: `{name}` is {value!r}, and must be {KINDS[known[name]]}")
+    if missing := [name for name in needed if name not in table]:
+        raise Usage(f"{where}: `{missing[0]}` is missing")
 
 
 def read_claim(where: str, table: dict[str, Any], figure: Figure) -> Claim:
-    check_members(where, table, CLAIM_MEMBERS, ("claim", "paper"))
+    check_members(where, table, CLAIM, ("claim", "paper"))
     selectors = [table.get(name, {}) for name in ("of", "to", "where")]
     for name in itertools.chain(*selectors):
         if name not in figure.dimensions:
@@ -213,16 +209,16 @@ def read_claim(where: str, table: dict[str, Any], figure: Figure) -> Claim:
 
 
 def read_figure(where: str, paper: dict[str, Any], table: dict[str, Any]) -> Figure:
-    check_members(where, table, FIGURE_MEMBERS, ("name", "title", "found", "experiment", "plot"))
+    check_members(where, table, FIGURE, ("name", "title", "found", "experiment", "plot"))
     where = f"{where}, figure {table['name']}"
     if table["experiment"] not in EXPERIMENTS:
         raise Usage(f"{where}: `experiment` is one of {', '.join(EXPERIMENTS)}, not {table['experiment']}")
-    check_members(f"{where}, plot", table["plot"], PLOT_MEMBERS, ("x", "x-label", "y", "y-label"))
+    check_members(f"{where}, plot", table["plot"], PLOT, ("x", "x-label", "y", "y-label"))
     groups = table.get("cells", [])
     for group in groups:
-        check_members(f"{where}, cells", group, GROUP_MEMBERS)
+        check_members(f"{where}, cells", group, GROUP)
     for layer in (table, *groups):
-        check_members(f"{where}, scale", layer.get("scale", {}), set(SCALES))
+        check_members(f"{where}, scale", layer.get("scale", {}), dict.fromkeys(SCALES, dict))
     figure = Figure(paper, table)
     return replace(figure, claims=tuple(read_claim(f"{where}, expect", one, figure) for one in table.get("expect", [])))
 
@@ -236,8 +232,8 @@ def read_file(path: Path) -> list[Figure]:
         paper = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise Usage(f"{path}: {error}") from error
-    check_members(str(path), paper, FILE_MEMBERS, ("name", "title", "figure"))
-    check_members(f"{path}, scale", paper.get("scale", {}), set(SCALES))
+    check_members(str(path), paper, FILE, ("name", "title", "figure"))
+    check_members(f"{path}, scale", paper.get("scale", {}), dict.fromkeys(SCALES, dict))
     figures = [read_figure(str(path), paper, table) for table in paper["figure"]]
     name, count = Counter(figure.name for figure in figures).most_common(1)[0]
     if count > 1:

@@ -35,16 +35,14 @@ class Run:
     def measure(self, figures: list[Figure]) -> None:
         """Measures all rounds of all figures."""
         for figure in figures:
-            planned = figure.cells(self.scale).items()
-            cells = {cell: self._rounds(cell, count) for cell, count in planned if not self.missing.of(cell)}
+            cells = {cell: count for cell, count in figure.cells(self.scale).items() if not self.missing.of(cell)}
+            for cell in cells:
+                if self.scale != "small" and cell.experiment not in verdicts.EXACT_EXPERIMENTS:
+                    cells[cell] = max(cells[cell], verdicts.ROUNDS_MIN)
             for round in range(1, max(cells.values(), default=0) + 1):
                 self._measure_round(figure, [cell for cell, count in cells.items() if count >= round], round)
             if self.scale != "small":
                 self._decide(figure, cells)
-
-    def _rounds(self, cell: Cell, count: int) -> int:
-        exact = self.scale == "small" or cell.experiment in verdicts.EXACT_EXPERIMENTS
-        return count if exact else max(count, verdicts.ROUNDS_MIN)
 
     def _decide(self, figure: Figure, cells: dict[Cell, int]) -> None:
         """Measures more rounds of the cells whose ratios are undecided."""

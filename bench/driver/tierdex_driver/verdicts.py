@@ -125,17 +125,9 @@ def judge(figure: Figure, claim: Claim, rows: list[Row]) -> Verdict:
         return Verdict(NOT_MEASURABLE, ())
     rate = intervals.ERROR_RATE / LOOKS
     decided = [ratio for ratio in found if ratio.exact or len(ratio.rounds) >= ROUNDS_MIN]
-    outside = tuple(ratio for ratio in decided if is_outside(claim, *ratio.interval(rate / len(found))))
+    outside = tuple(ratio for ratio in decided if claim.excludes(*ratio.interval(rate / len(found))))
     if outside:
         return Verdict(DIFFERS, found, outside=outside)
-    inside = [ratio for ratio in decided if is_inside(claim, *ratio.interval(rate))]
+    inside = [ratio for ratio in decided if claim.includes(*ratio.interval(rate))]
     open_ratios = tuple(ratio for ratio in found if ratio not in inside)
     return Verdict(UNDECIDED if open_ratios else AGREES, found, open_ratios)
-
-
-def is_inside(claim: Claim, low: float, high: float) -> bool:
-    return claim.at_least <= low and high <= claim.at_most
-
-
-def is_outside(claim: Claim, low: float, high: float) -> bool:
-    return high < claim.at_least or low > claim.at_most
