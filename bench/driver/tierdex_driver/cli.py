@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -135,22 +135,19 @@ def header(context: Context) -> dict[str, object]:
 @click.argument("b", type=EXISTING)
 @click.option("--pairs", default=10, show_default=True, help="Pairs of each cell, at least 6.")
 @click.option("--pairs-max", default=40, show_default=True, help="At most: more are run while intervals are wide.")
-@click.option("--rows", type=PATH, help="Write a line of JSON for each pair.")
-def compare(a: Path, b: Path, pairs: int, pairs_max: int, rows: Path | None) -> None:
+@click.option("--rows", type=click.File("w", lazy=False), metavar="PATH", help="Write a line of JSON for each pair.")
+def compare(a: Path, b: Path, pairs: int, pairs_max: int, rows: TextIO | None) -> None:
     """Compare two builds of tierdex-bench, A and B, by the cells of standard input, one line of JSON each."""
     if not comparison.PAIRS_MIN <= pairs <= pairs_max:
         raise Usage(f"--pairs must be {comparison.PAIRS_MIN} or more, and --pairs-max at least --pairs")
     cells = comparison.read_cells(sys.stdin)
-    if rows:
-        # Fails before the first measurement.
-        rows.write_text("")
     try:
         comparison.run((Program(a), Program(b)), cells, pairs, pairs_max)
     finally:
         if any(cell.pairs for cell in cells):
             click.echo(comparison.table(cells))
             if rows:
-                rows.write_text(comparison.row_lines(cells))
+                rows.write(comparison.row_lines(cells))
 
 
 def list_text(figures: list[definitions.Figure]) -> str:

@@ -19,10 +19,12 @@ from tierdex_driver.store import Row
 # Value of a setting that stands for the second memory tier, which the flags of a run name.
 TIER = "tier"
 MODES = ("memory", "direct", "base", "base-prefetch", "hybrid", "hybrid-prefetch")
-SETTINGS = {
-    *INDEX_SETTINGS, "class", "shape", "repeats", "count", "mode", "size", "dram", "region", "meta-tier", "keep-in",
-    "segment", "lookahead", "policy", "device", "depth", "lookahead-samples", "k", "k1", "b", "exhaustive", "threads",
-    "kernel", "cores", "counters",
+# The settings of a cell with queries beside those of its index, and their defaults.
+SETTINGS: dict[str, str | int | float] = {
+    "class": "H", "shape": "AND", "repeats": 25, "count": 300, "mode": "direct", "k": 1024, "k1": 1.2, "b": 0.75,
+    "exhaustive": "true", "threads": 1, "size": "100", "dram": "50M", "region": "", "meta-tier": "", "keep-in": "dram",
+    "policy": "s3-fifo", "depth": 32, "lookahead": "", "segment": 32768, "lookahead-samples": 0, "device": "ssd",
+    "cores": 1, "kernel": "", "counters": "",
 }  # fmt: skip
 # Queries of a simulated cell, at most: one takes fifty times as long in the simulator.
 SIMULATED_QUERIES_MAX = 20
@@ -66,7 +68,7 @@ def measure(cell: Cell, context: Context) -> list[Row]:
         case "sizes", IndexSpec():
             return [sizes(spec, context)]
         case "explored", IndexSpec():
-            request |= {"index": str(context.data.make(spec)), **workload(cell)}
+            request |= {"index": str(context.data.make(spec)), **workload(settings_of(cell))}
         case "indexing", IndexSpec():
             request |= {"dir": directory, "codec": spec.codec, **spec.sizes}
         case "codecs", _:
@@ -98,21 +100,26 @@ def typed(text: str) -> Any:
         return text
 
 
-def whole_number(cell: Cell, name: str, default: int) -> int:
-    text = cell.get(name, str(default))
-    if not text.isdigit():
-        raise Usage(f"{cell}: `{name}` is {text}, and must be a number")
-    return int(text)
+def settings_of(cell: Cell) -> dict[str, Any]:
+    """The settings of a cell with queries, or their defaults.
+
+    Raises Usage if there is no such setting, or a number is none.
+    """
+    found = dict(SETTINGS)
+    for name, text in cell.settings:
+        if name in SETTINGS:
+            try:
+                found[name] = type(SETTINGS[name])(text)
+            except ValueError as error:
+                raise Usage(f"{cell}: `{name}` is {text}, and must be a number") from error
+        elif name not in INDEX_SETTINGS:
+            known = ", ".join(sorted({*SETTINGS, *INDEX_SETTINGS}))
+            raise Usage(f"{cell}: there is no setting `{name}`; the settings are {known}")
+    return found
 
 
-def workload(cell: Cell) -> dict[str, Any]:
-    return {
-        "class": cell.get("class", "H"),
-        "shape": cell.get("shape", "AND"),
-        "repeats": whole_number(cell, "repeats", 25),
-        "count": whole_number(cell, "count", 300),
-        "seed": 1,
-    }
+def workload(settings: dict[str, Any]) -> dict[str, Any]:
+    return {"seed": 1} | {name: settings[name] for name in ("class", "shape", "repeats", "count")}
 
 
 def sizes(spec: IndexSpec, context: Context) -> Row:
@@ -120,31 +127,27 @@ def sizes(spec: IndexSpec, context: Context) -> Row:
     return dict(context.once(request)["rows"][0])
 
 
-def reads_of(cell: Cell, context: Context) -> dict[str, Any]:
+def reads_of(settings: dict[str, Any], context: Context) -> dict[str, Any]:
     """How the lists of a cell are read: the member `reads` of its process."""
-    mode = cell.get("mode", "direct")
-    if mode not in MODES:
-        raise Usage(f"{cell}: `mode` is one of {', '.join(MODES)}")
+    mode, keep = settings["mode"], settings["keep-in"]
     if mode == "memory":
-        keep = cell.get("keep-in", "dram")
         slow = {"slow-tier": context.slow_tier} if keep == TIER and context.slow_tier else {}
         return {"by": "searcher", "region": real_region(keep, context)} | slow
-    region = real_region(cell.get("region"), context)
-    meta = real_region(cell.get("meta-tier"), context) if cell.get("meta-tier") else metadata_tier(region)
-    reads: dict[str, Any] = {
-        "dram": cell.get("dram", "50M"),
-        "size": f"{cell.get('size', '100')}%",
+    region = real_region(settings["region"], context)
+    # The memory of dictionaries, skip data and norms. A region with a file gets one of its own.
+    meta = f"{region}.meta" if region.split(":")[0] in ("file", "dax") else region
+    reads = {
+        "dram": settings["dram"],
+        "size": f"{settings['size']}%",
         "region": region,
-        "meta-tier": meta,
-        "depth": whole_number(cell, "depth", 32),
+        "meta-tier": real_region(settings["meta-tier"] or meta, context),
+        "depth": settings["depth"],
     }
     if mode == "direct":
-        return {"by": "engine", "policy": cell.get("policy", "s3-fifo")} | reads
-    lookahead = cell.get("lookahead", "16" if mode == "base-prefetch" else "adaptive")
-    return {"by": "lists", "mode": mode, "lookahead": lookahead} | reads | {
-        "segment": whole_number(cell, "segment", 32768),
-        "samples": whole_number(cell, "lookahead-samples", 0),
-    }  # fmt: skip
+        return {"by": "engine", "policy": settings["policy"]} | reads
+    lookahead = settings["lookahead"] or ("16" if mode == "base-prefetch" else "adaptive")
+    more = {"lookahead": lookahead, "segment": settings["segment"], "samples": settings["lookahead-samples"]}
+    return {"by": "lists", "mode": mode} | reads | more
 
 
 def real_region(name: str, context: Context) -> str:
@@ -152,42 +155,30 @@ def real_region(name: str, context: Context) -> str:
     return (context.tier or "dram") if name == TIER else name or context.region
 
 
-def metadata_tier(region: str) -> str:
-    """The memory of dictionaries, skip data and norms: that of the cache. A region with a file gets one of its own."""
-    return f"{region}.meta" if region.split(":")[0] in ("file", "dax") else region
-
-
 def input_of(cell: Cell, index: Path, context: Context) -> dict[str, Any]:
     """The input of the process of a cell, without its memory limit."""
-    unknown = [name for name, _ in cell.settings if name not in SETTINGS]
-    if unknown:
-        raise Usage(f"{cell}: there is no setting `{unknown[0]}`; the settings are {', '.join(sorted(SETTINGS))}")
-    asked = workload(cell)
+    settings = settings_of(cell)
+    if settings["mode"] not in MODES:
+        raise Usage(f"{cell}: `mode` is one of {', '.join(MODES)}")
+    asked = workload(settings)
     if context.counters == "callgrind":
         asked["count"] = min(asked["count"], SIMULATED_QUERIES_MAX)
     drawn = context.once({"experiment": "draw", "index": str(index), **asked})
-    exhaustive = cell.get("exhaustive", "true") == "true"
-    one: dict[str, Any] = {
+    exhaustive = settings["exhaustive"] == "true"
+    return {
         "index": str(index),
         "queries": drawn["queries"],
-        "reads": reads_of(cell, context),
-        "k": whole_number(cell, "k", 1024),
+        "reads": reads_of(settings, context),
         "count": exhaustive,
         "exhaustive": exhaustive,
-        "threads": whole_number(cell, "threads", 1),
+        **{name: settings[name] for name in ("k", "k1", "b", "threads")},
     }
-    for name in ("k1", "b"):
-        if value := cell.get(name):
-            one[name] = typed(value)
-            if not isinstance(one[name], int | float):
-                raise Usage(f"{cell}: `{name}` is {value}, and must be a number")
-    return one
 
 
 def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
     """Measures queries over an index. The setting `cores` is the number of processes that run at the same time, each
     with a copy of the index and a cache of its own (APCache thesis, section 8.2.3), pinned to a processor."""
-    cores = whole_number(cell, "cores", 1)
+    cores, device = settings_of(cell)["cores"], cell.get("device", "ssd")
     indexes = context.data.copies(spec, cores)
     one = input_of(cell, indexes[0], context)
     kernel = cell.get("kernel")
@@ -203,7 +194,6 @@ def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
     plan = context.once({"experiment": "plan", "cell": one})
     one = plan["cell"]
     context.pages.reserve(plan["huge_pages"] * cores)
-    device = cell.get("device", "ssd")
     with ExitStack() as stack:
         disk = stack.enter_context(machine.seek_disk(context.program.path, indexes)) if device == "hdd" else None
         throttle = stack.enter_context(throttled(device, indexes[0]))
