@@ -16,8 +16,8 @@ from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed
 from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
-from tierdex_driver.peers.rounds import Case, Party, rotated, speed
-from tierdex_driver.peers.server import Server
+from tierdex_driver.peers.rounds import Case, Party, speed
+from tierdex_driver.peers.server import Server, serve
 from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import say
 from tierdex_driver.store import Row, Store
@@ -46,8 +46,9 @@ def measure(settings: Settings, store: Store, party: Party) -> None:
         admitted = [one for one in party.contenders if one.name in limits]
         for round in rounds:
             say(f"round {round} of {settings.rounds}")
+            first = (round - 1) % max(len(admitted), 1)
             for case in party.cases:
-                for one in rotated(admitted, round - 1):
+                for one in admitted[first:] + admitted[:first]:
                     if not store.has(case.cell(one.name), round):
                         runner.measure(one, limits[one.name], case, round)
 
@@ -117,7 +118,7 @@ class Runner:
             machine.drop_pages(Path(words[0]))
         with (
             machine.memory_group(limit) as group,
-            Server(one.name, [*group.words(), *words], self.settings.work) as server,
+            serve(one.name, [*group.words(), *words], self.settings.work) as server,
         ):
             yield server, group
 

@@ -8,12 +8,11 @@ at least three, because it compiles code while it runs. Another engine is the fi
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from tierdex_driver.definitions import Cell
 from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
-from tierdex_driver.peers.server import Server
+from tierdex_driver.peers.server import Server, serve
 from tierdex_driver.peers.sets import Set
 from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import say
@@ -25,8 +24,6 @@ WARM_COMPILED = 3
 SLOWEST = 10
 # Round of the first pass.
 FIRST = 0
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -96,8 +93,7 @@ def measure(settings: Settings, store: Store, party: Party) -> None:
         servers = {}
         for one in party.contenders:
             say(f"starting {one.name}")
-            server = Server(one.name, one.serve_command(settings), settings.work)
-            servers[one.name] = stack.enter_context(server)
+            servers[one.name] = stack.enter_context(serve(one.name, one.serve_command(settings), settings.work))
         say("comparing answers")
         check.compare(store, left.sets, {name: check.sample(left.sets, server) for name, server in servers.items()})
         for threads in settings.threads:
@@ -114,18 +110,13 @@ def run_rounds(settings: Settings, store: Store, servers: dict[str, Server], cas
             if round == 1 and "lucene" in names:
                 for _ in range(WARM_COMPILED - warm):
                     servers["lucene"].batch(case.file, case.threads)
-            for name in rotated(names, round + warm - 1):
+            first = (round + warm - 1) % max(len(names), 1)
+            for name in names[first:] + names[:first]:
                 if round < 1 or not store.has(case.cell(name), round):
                     batch = servers[name].batch(case.file, case.threads)
                     if round >= 1:
                         row = speed(batch, times[case]) | {"times": times[case]}
                         store.add(case.cell(name), round, batch["wall_ns"] / 1e9, [row])
-
-
-def rotated(values: list[T], number: int) -> list[T]:
-    """The values from another one on in each round."""
-    first = number % max(len(values), 1)
-    return values[first:] + values[:first]
 
 
 def first_pass(case: Case, store: Store, servers: dict[str, Server], batch_ns: int) -> int:
