@@ -56,8 +56,8 @@ class Run:
     def _measure_round(self, figure: Figure, cells: list[Cell], round: int) -> None:
         left = [cell for cell in cells if not self.store.has(cell, round)]
         for number, cell in enumerate(left if round % 2 else left[::-1], 1):
-            failed = self.store.measure(cell, round, partial(measure, cell, self.context))
-            seconds, why = self.store.lines[str(cell), round]["seconds"], f": {failed}" if failed else ""
+            line = self.store.measure(cell, round, partial(measure, cell, self.context))
+            seconds, why = line["seconds"], f": {line['failed']}" if "failed" in line else ""
             click.echo(f"{figure.name} round {round}, {number} of {len(left)}, {seconds:.1f} s: {cell}{why}")
 
     def check(self, figures: list[Figure]) -> None:

@@ -44,23 +44,22 @@ class Store:
         elif different := sorted(name for name in found.keys() | header.keys() if found.get(name) != header.get(name)):
             raise Usage(f"{path} has measurements with another {', '.join(different)}; choose another directory by --out")
 
-    def measure(self, cell: Cell, round: int, rows_of: Callable[[], list[Row]]) -> str | None:
-        """Measures a cell in a round, and stores its rows or why it failed, which is returned."""
+    def measure(self, cell: Cell, round: int, rows_of: Callable[[], list[Row]]) -> dict[str, Any]:
+        """Measures a cell in a round. Returns the line that is stored: with the rows, or why it failed."""
         began = time.monotonic()
-        rows, failed = None, None
         try:
-            rows = rows_of()
+            found: list[Row] | str = rows_of()
         except CellFailed as error:
-            failed = str(error)
-        self.add(cell, round, time.monotonic() - began, rows, failed)
-        return failed
+            found = str(error)
+        return self.add(cell, round, time.monotonic() - began, found)
 
-    def add(self, cell: Cell, round: int, seconds: float, rows: list[Row] | None, failed: str | None = None) -> None:
+    def add(self, cell: Cell, round: int, seconds: float, found: list[Row] | str) -> dict[str, Any]:
         """Stores the rows of a cell in a round, or why it failed. Replaces an earlier failure."""
         line = {"cell": str(cell), "round": round, "seconds": float(f"{seconds:.6g}")}
-        line |= {"failed": failed} if rows is None else {"rows": rows}
+        line |= {"failed" if isinstance(found, str) else "rows": found}
         self._write(line)
         self.lines[str(cell), round] = line
+        return line
 
     def _write(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")

@@ -124,11 +124,11 @@ class Runner:
 
     def measure(self, one: Contender, limit: int, case: Case, round: int) -> None:
         """Stores a batch, or why a peer failed."""
-        failed = self.store.measure(case.cell(one.name), round, partial(self._rows, one, limit, case))
-        if failed and one.kind == "tierdex":
-            raise CellFailed(failed)
-        if failed:
-            say(f"{case.set.name} {case.command}: {one.name}: {failed}")
+        line = self.store.measure(case.cell(one.name), round, partial(self._rows, one, limit, case))
+        if "failed" in line:
+            if one.kind == "tierdex":
+                raise CellFailed(line["failed"])
+            say(f"{case.set.name} {case.command}: {one.name}: {line['failed']}")
 
     def _rows(self, one: Contender, limit: int, case: Case) -> list[Row]:
         with self._running(one, limit, case.command) as (server, group):
