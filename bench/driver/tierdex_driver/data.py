@@ -1,7 +1,5 @@
 """Generated indexes. Each is written once and used by all cells and runs that need it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -9,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tierdex_driver import machine
 from tierdex_driver.definitions import GENERATED, Cell
@@ -31,12 +30,12 @@ class IndexSpec:
     ids_only: bool = False
     existing: Path | None = None
 
-    @staticmethod
-    def of(cell: Cell) -> IndexSpec | None:
+    @classmethod
+    def of(cls, cell: Cell) -> Self | None:
         """The index of a cell; None if the cell names none and has no number of documents."""
         settings = dict(cell.settings)
         if "index" in settings:
-            return IndexSpec(existing=Path(re.sub(r"@\d+-[0-9a-f]{8}$", "", settings["index"])))
+            return cls(existing=Path(re.sub(r"@\d+-[0-9a-f]{8}$", "", settings["index"])))
         if "docs" not in settings:
             return None
         try:
@@ -45,7 +44,7 @@ class IndexSpec:
             raise Usage(f"{cell}: `postings` or `vocabulary` is missing, or no number") from error
         # The experiment `codecs` decodes the lists of the index; its setting is the codec measured.
         codec = "vbyte-delta" if cell.experiment == "codecs" else settings.get("codec", "auto")
-        return IndexSpec(docs, postings, vocabulary, codec, settings.get("ids-only") == "true")
+        return cls(docs, postings, vocabulary, codec, settings.get("ids-only") == "true")
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -6,8 +6,6 @@ of cells, again at a scale. A setting with a list of values gives a cell for eac
 is the guide.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import tomllib
@@ -15,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tierdex_driver.errors import Usage
 
@@ -120,7 +118,7 @@ class Figure:
         """The fields by which points differ: panels, lines, and the horizontal axis."""
         return [*self.plot.get("panels", []), *self.plot.get("lines", []), self.plot["x"]]
 
-    def simulated(self) -> Figure:
+    def simulated(self) -> Self:
         """The figure with the axis that a simulation has. Claims about what it does not count stay unchecked."""
         plot = {name: value for name, value in self.plot.items() if name != "simulated"} | self.plot["simulated"]
         claims = (replace(claim, measure=SIMULATED.get(claim.measure, claim.measure)) for claim in self.claims)

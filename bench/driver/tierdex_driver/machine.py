@@ -117,22 +117,19 @@ class Group:
 
 def own_group(v1: str, v2: str) -> Group:
     """The group of this process in the hierarchy of a controller, by its names in versions 1 and 2."""
-    own = [line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    mounts = [line.split(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    for left, right in mounts:
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    own = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, right = line.split(" - ")
         (root, point), (kind, _, options) = left.split()[3:5], right.split(" ", 2)
         if kind == "cgroup" and v1 in options.split(","):
-            path = next((path for controllers, path in own if v1 in controllers.split(",")), "/")
-            return Group(1, inside(Path(point), root, path))
+            return Group(1, inside(Path(point), root, own.get(v1, "/")))
         if kind == "cgroup2":
-            path = next((path for controllers, path in own if not controllers), "/")
-            directory = inside(Path(point), root, path)
+            directory = inside(Path(point), root, own.get("", "/"))
             for parent in [directory, *directory.parents]:
-                if not parent.is_relative_to(point):
-                    break
-                with suppress(OSError):
-                    if v2 in (parent / "cgroup.subtree_control").read_text().split():
-                        return Group(2, parent)
+                control = parent / "cgroup.subtree_control"
+                if control.exists() and v2 in control.read_text().split():
+                    return Group(2, parent)
     raise Failed(f"there are no control groups here with the controller {v1}; add --no-group")
 
 

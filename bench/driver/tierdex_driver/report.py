@@ -1,10 +1,9 @@
 """The summary of a run: each claim with its bounds, what was measured, and a verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Self
 
 from tierdex_driver import verdicts
 from tierdex_driver.definitions import Claim, Figure
@@ -24,13 +23,13 @@ class Result:
     verdicts: list[Verdict]
     reasons: list[str]
 
-    @staticmethod
-    def of(figure: Figure, scale: str, store: Store, missing: Missing) -> Result:
+    @classmethod
+    def of(cls, figure: Figure, scale: str, store: Store, missing: Missing) -> Self:
         cells = figure.cells(scale)
         rows = [row for cell in cells for row in store.rows(cell)]
         left = [cell for cell in cells if not store.rounds(cell)]
         reasons = list(dict.fromkeys(missing.of(cell) or store.failure(cell) or NOT_RUN for cell in left))
-        return Result(figure, rows, [verdicts.judge(figure, claim, rows) for claim in figure.claims], reasons)
+        return cls(figure, rows, [verdicts.judge(figure, claim, rows) for claim in figure.claims], reasons)
 
     @property
     def was_run(self) -> bool:

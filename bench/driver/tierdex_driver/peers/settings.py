@@ -44,12 +44,10 @@ class Settings(SimpleNamespace):
         for command in self.commands:
             if not re.fullmatch(r"COUNT|TOP_[1-9]\d*(_COUNT)?", command):
                 raise Usage(f"`{command}` is no command to measure; there are COUNT, TOP_k and TOP_k_COUNT")
-        self.recipes = list(dict.fromkeys(recipe for name in self.set_names() for recipe in self.named(name)))
+        names = self.sets or (LIMITED if self.limit else ("flat", "mixed", "phrases"))
+        self.recipes = list(dict.fromkeys(recipe for name in names for recipe in self.named(name)))
         if self.limit and any(recipe.has_positions for recipe in self.recipes):
             raise Usage("phrases are not measured under a limit")
-
-    def set_names(self) -> tuple[str, ...]:
-        return self.sets or (LIMITED if self.limit else ("flat", "mixed", "phrases"))
 
     def named(self, name: str) -> list[Recipe]:
         """The sets of a name or group."""
