@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tierdex_driver import definitions
-from tierdex_driver.definitions import DefinitionError
+from tierdex_driver.errors import Usage
 
 TEXT = """
 name = "paper"
@@ -71,7 +71,7 @@ def test_cells_are_all_combinations_of_merged_settings(tmp_path: Path) -> None:
     ],
 )
 def test_a_malformed_definition_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
-    with pytest.raises(DefinitionError) as error:
+    with pytest.raises(Usage) as error:
         read(tmp_path, TEXT.replace(old, new))[0].cells("small")
     assert words in str(error.value)
 
@@ -82,7 +82,7 @@ def test_all_definitions_are_read_and_selected_by_name() -> None:
     for scale in definitions.SCALES:
         assert all(figure.cells(scale) for figure in figures)
     assert len(definitions.select(figures, ("apcache/fig-8.3", "apcache/fig-8.3"))) == 1
-    with pytest.raises(DefinitionError, match="`apcache/fig-9`"):
+    with pytest.raises(Usage, match="`apcache/fig-9`"):
         definitions.select(figures, ("apcache/fig-9",))
 
 

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -244,17 +244,7 @@ def test_a_peer_that_does_not_run_in_the_limit_is_omitted(
     group.path.mkdir()
     (group.path / "memory.oom_control").write_text("oom_kill 1\n")
 
-    class Hierarchy:
-        @staticmethod
-        def find(*_: str) -> object:
-            return Hierarchy
-
-        @staticmethod
-        @contextmanager
-        def group() -> Any:
-            yield group
-
-    monkeypatch.setattr(machine, "Hierarchy", Hierarchy)
+    monkeypatch.setattr(machine, "new_group", lambda *_: nullcontext(group))
     words = ["--engines", "tierdex,tantivy,seekstorm", "--limit", "50M", "--rounds", "2"]
     assert search(*words) == 0
     assert {row["rows"][0]["admitted"] for row in rows(tmp_path, "trial") if "random" in row["cell"]} == {False}

@@ -15,8 +15,8 @@ CELL = Cell("sizes", (("docs", "5"),))
 def test_finished_cells_are_read_back_and_a_torn_line_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "cells.jsonl"
     store = Store(path, {"cpu": "this"})
-    store.add(CELL, 1, 0.5, [{"qps": 10}], None)
-    store.add(CELL, 2, 0.5, None, "killed")
+    store.add(CELL, 1, 0.5, [{"qps": 10}])
+    store.add(CELL, 2, 0.5, "killed")
     del store
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"cell": "sizes do')
@@ -24,7 +24,7 @@ def test_finished_cells_are_read_back_and_a_torn_line_is_dropped(tmp_path: Path)
     assert path.read_bytes() == whole
     assert store.rows(CELL) == [{"docs": "5", "qps": 10, "round": 1}]
     assert store.has(CELL, 1) and not store.has(CELL, 2)
-    store.add(CELL, 2, 0.5, [{"qps": 12}], None)
+    store.add(CELL, 2, 0.5, [{"qps": 12}])
     assert store.rounds(CELL) == [1, 2]
 
 
@@ -43,9 +43,9 @@ def test_another_machine_and_another_run_are_rejected(tmp_path: Path) -> None:
 
 def test_a_failure_is_known_until_the_cell_succeeds(tmp_path: Path) -> None:
     store = Store(tmp_path / "cells.jsonl", {})
-    store.add(CELL, 1, 0.1, None, "killed: out of memory")
+    store.add(CELL, 1, 0.1, "killed: out of memory")
     assert store.failure(CELL) == "killed: out of memory"
-    store.add(CELL, 1, 0.1, [{}], None)
+    store.add(CELL, 1, 0.1, [{}])
     assert store.failure(CELL) is None
 
 

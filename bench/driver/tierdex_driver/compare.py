@@ -5,17 +5,16 @@ each cell, so that a change of the machine's speed meets all cells. The ratio of
 divided by that of the second.
 """
 
-from __future__ import annotations
-
 import json
-import statistics
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+import numpy as np
+
 from tierdex_driver import intervals, machine
 from tierdex_driver.errors import CellFailed, Failed, Usage
-from tierdex_driver.process import Program, finish
+from tierdex_driver.process import Program
+from tierdex_driver.report import aligned
 
 PAIRS_MIN = 6
 # Rounds of all cells end when the interval of their geometric mean is at most this wide.
@@ -24,7 +23,6 @@ MEAN_WIDTH_MAX = 0.02
 EQUAL_MIN = 0.97
 # A cell whose interval is at most this wide is not measured again, even if it is undecided.
 OPEN_WIDTH = 0.06
-HEADING = ("cell", "A, q/s", "B, q/s", "pairs", "B / A", "from", "to", "verdict")
 
 
 @dataclass
@@ -36,6 +34,11 @@ class ComparedCell:
     @property
     def ratios(self) -> list[float]:
         return [max(a["seconds"], 1e-9) / max(b["seconds"], 1e-9) for a, b in self.pairs]
+
+    @property
+    def speeds(self) -> list[list[float]]:
+        """The queries a second of both builds."""
+        return [[one["queries"] / max(one["seconds"], 1e-9) for one in build] for build in zip(*self.pairs, strict=True)]
 
     def is_open(self) -> bool:
         """Whether the interval is wide, and leaves open if the second build is slower by 3%."""
@@ -72,37 +75,27 @@ def read_cells(lines: TextIO) -> list[ComparedCell]:
 
 def measure(program: Program, cell: dict[str, Any]) -> dict[str, Any]:
     """Runs a cell; with a limit in a control group, and with an empty page cache."""
-    with ExitStack() as stack:
-        group = None
-        if cell.get("limit") is not None:
-            group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
-            group.limit_memory(machine.bytes_of(cell["limit"]))
-            machine.drop_page_cache()
-            place = dict(cell.get("process", {}))
-            place["join"] = [*place.get("join", []), str(group.procs)]
-            cell = cell | {"process": place}
-        process = program.start(cell)
-        return finish(process, group is not None and group.was_out_of_memory())
+    if cell.get("limit") is None:
+        return program.run(cell)
+    with machine.memory_group(machine.bytes_of(cell["limit"])) as group:
+        machine.drop_page_cache()
+        place = cell.get("process", {})
+        return program.run(cell | {"process": place | {"join": [*place.get("join", []), str(group.procs)]}})
 
 
 def measure_pair(builds: tuple[Program, Program], cell: ComparedCell, number: int) -> None:
     """Adds a pair; the first build goes first in even rounds."""
-    found: dict[int, dict[str, Any]] = {}
-    for build in (0, 1) if number % 2 == 0 else (1, 0):
+    found: dict[str, dict[str, Any]] = {}
+    for build, program in list(zip("AB", builds, strict=True))[:: -1 if number % 2 else 1]:
         try:
-            found[build] = measure(builds[build], cell.json)
+            found[build] = measure(program, cell.json)
         except CellFailed as error:
-            raise Failed(f"{cell.name}: build {'AB'[build]}: {error}") from error
-    a, b = found[0], found[1]
+            raise Failed(f"{cell.name}: build {build}: {error}") from error
+    a, b = found["A"], found["B"]
     if a["checksum"] != b["checksum"]:
         hits = "; ".join(f"{one.get('hits')} hits, {one.get('matches')} matches" for one in (a, b))
         raise Failed(f"{cell.name}: the answers of both builds differ ({hits})")
     cell.pairs.append((a, b))
-
-
-def check_pairs(pairs: int, pairs_max: int) -> None:
-    if pairs < PAIRS_MIN or pairs > pairs_max:
-        raise Usage(f"--pairs must be {PAIRS_MIN} or more, and --pairs-max at least --pairs")
 
 
 def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, pairs_max: int) -> None:
@@ -122,31 +115,17 @@ def run(builds: tuple[Program, Program], cells: list[ComparedCell], pairs: int, 
 def table(cells: list[ComparedCell]) -> str:
     """A row for each cell, and one for the geometric mean of all."""
     measured = [cell for cell in cells if cell.pairs]
-    rows = [list(HEADING)]
-    for cell in measured:
-        speeds = [f"{statistics.median(speed(pair[build]) for pair in cell.pairs):.1f}" for build in (0, 1)]
-        rows.append([cell.name, *speeds, *estimate_texts([cell])])
-    rows.append(["geometric mean", "-", "-", *estimate_texts(measured)])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADING))]
-    lines = []
-    for row in rows:
-        cells_text = []
-        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
-            cells_text.append(text.ljust(width) if at in (0, len(HEADING) - 1) else text.rjust(width))
-        lines.append("  ".join(cells_text).rstrip())
-    return "\n".join(lines)
+    rows = [row_of(cell.name, [cell], [f"{np.median(speeds):.1f}" for speeds in cell.speeds]) for cell in measured]
+    rows.append(row_of("geometric mean", measured, ["-", "-"]))
+    return "\n".join("  ".join(line).rstrip() for line in aligned(rows, (0, len(rows[0]) - 1)))
 
 
-def speed(measured: dict[str, Any]) -> float:
-    return float(measured["queries"]) / max(float(measured["seconds"]), 1e-9)
-
-
-def estimate_texts(cells: list[ComparedCell]) -> list[str]:
-    """Number of pairs, ratio, interval and verdict."""
+def row_of(name: str, cells: list[ComparedCell], speeds: list[str]) -> dict[str, str]:
     mean = intervals.geometric_mean([intervals.geometric_mean(cell.ratios) for cell in cells])
     low, high = intervals.interval([cell.ratios for cell in cells])
     pairs = sum(len(cell.pairs) for cell in cells)
-    return [str(pairs), f"{mean:.3f}", f"{low:.3f}", f"{high:.3f}", verdict(low, high)]
+    row = {"cell": name, "A, q/s": speeds[0], "B, q/s": speeds[1], "pairs": str(pairs)}
+    return row | {"B / A": f"{mean:.3f}", "from": f"{low:.3f}", "to": f"{high:.3f}", "verdict": verdict(low, high)}
 
 
 def row_lines(cells: list[ComparedCell]) -> str:

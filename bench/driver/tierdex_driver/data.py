@@ -1,16 +1,17 @@
 """Generated indexes. Each is written once and used by all cells and runs that need it."""
 
-from __future__ import annotations
-
-import fcntl
 import os
+import re
 import shutil
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
+from tierdex_driver import machine
 from tierdex_driver.definitions import GENERATED, Cell
-from tierdex_driver.errors import Failed, Usage
+from tierdex_driver.errors import Usage
 from tierdex_driver.process import Program
 
 # Settings of cells that describe an index.
@@ -29,12 +30,12 @@ class IndexSpec:
     ids_only: bool = False
     existing: Path | None = None
 
-    @staticmethod
-    def of(cell: Cell) -> IndexSpec | None:
+    @classmethod
+    def of(cls, cell: Cell) -> Self | None:
         """The index of a cell; None if the cell names none and has no number of documents."""
         settings = dict(cell.settings)
         if "index" in settings:
-            return IndexSpec(existing=Path(settings["index"].rpartition("@")[0]))
+            return cls(existing=Path(re.sub(r"@\d+-[0-9a-f]{8}$", "", settings["index"])))
         if "docs" not in settings:
             return None
         try:
@@ -43,7 +44,11 @@ class IndexSpec:
             raise Usage(f"{cell}: `postings` or `vocabulary` is missing, or no number") from error
         # The experiment `codecs` decodes the lists of the index; its setting is the codec measured.
         codec = "vbyte-delta" if cell.experiment == "codecs" else settings.get("codec", "auto")
-        return IndexSpec(docs, postings, vocabulary, codec, settings.get("ids-only") == "true")
+        return cls(docs, postings, vocabulary, codec, settings.get("ids-only") == "true")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"docs": self.docs, "postings": self.postings, "vocabulary": self.vocabulary}
 
 
 class DataSets:
@@ -53,58 +58,45 @@ class DataSets:
         self.directory, self.program, self.format = directory, program, format_version
         directory.mkdir(parents=True, exist_ok=True)
         self._lock = (directory / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Usage(f"another run uses {directory}; choose another directory by --data") from error
-
-    def path(self, spec: IndexSpec) -> Path:
-        ids = "-ids" if spec.ids_only else ""
-        sizes = f"docs{spec.docs}-postings{spec.postings}-terms{spec.vocabulary}"
-        return self.directory / f"{sizes}-{spec.codec}{ids}-format{self.format}"
+        machine.lock(self._lock, Usage(f"another run uses {directory}; choose another directory by --data"))
 
     def make(self, spec: IndexSpec) -> Path:
-        """Generates an index if it does not exist, under another name first: one whose directory exists is complete."""
+        """The directory of an index, which is generated if it does not exist."""
         if spec.existing:
             return spec.existing
-        path = self.path(spec)
-        if not path.exists():
-            part = self.fresh(path.with_name(f"{path.name}.part"))
-            sizes = [f"--docs={spec.docs}", f"--postings={spec.postings}", f"--vocabulary={spec.vocabulary}"]
-            ids = ["--ids-only"] if spec.ids_only else []
-            self.program.generate([*sizes, f"--codec={spec.codec}", *ids, "--seed=1", f"--out={part}"])
-            part.rename(path)
-        return path
+        sizes = f"docs{spec.docs}-postings{spec.postings}-terms{spec.vocabulary}"
+        ids, flags = ("-ids", ["--ids-only"]) if spec.ids_only else ("", [])
+        flags += [f"--{name}={number}" for name, number in spec.sizes.items()]
+        flags += [f"--codec={spec.codec}", "--seed=1"]
+        path = self.directory / f"{sizes}-{spec.codec}{ids}-format{self.format}"
+        return complete(path, lambda part: self.program.generate([*flags, f"--out={part}"]))
 
     def copies(self, spec: IndexSpec, count: int) -> list[Path]:
         """The index and copies of it, `count` directories in all."""
         original = self.make(spec)
-        paths = [original]
-        if spec.existing and count > 1:
-            raise Usage(f"{count} processes need copies of their index; leave out `cores`, or generate the index")
-        for number in range(2, count + 1):
-            copy = original.with_name(f"{original.name}-copy{number}")
-            if not copy.exists():
-                part = self.fresh(copy.with_name(f"{copy.name}.part"))
-                shutil.copytree(original, part)
-                part.rename(copy)
-            paths.append(copy)
-        return paths
+        names = [f"{original.name}-copy{number}" for number in range(2, count + 1)]
+        return [
+            original,
+            *(complete(original.with_name(name), lambda part: shutil.copytree(original, part)) for name in names),
+        ]
 
     def queries(self, spec: IndexSpec) -> Path:
         """A file of queries of two to four terms of an index, in lines of words."""
         path = self.directory / f"queries-terms{spec.vocabulary}.txt"
-        sizes = {"docs": spec.docs, "postings": spec.postings, "vocabulary": spec.vocabulary}
-        drawn = self.program.run({"experiment": "query-file", "count": GENERATED_QUERIES, **sizes})
+        drawn = self.program.run({"experiment": "query-file", "count": GENERATED_QUERIES, **spec.sizes})
         path.write_text("\n".join(drawn["lines"]) + "\n")
         return path
 
-    def fresh(self, part: Path) -> Path:
-        """Removes an incomplete directory that an interrupted run has left."""
+
+def complete(path: Path, write: Callable[[Path], object]) -> Path:
+    """Writes a directory that does not exist, under another name first: one that exists is complete."""
+    if not path.exists():
+        part = path.with_name(f"{path.name}.part")
+        # An interrupted run has left it.
         shutil.rmtree(part, ignore_errors=True)
-        if part.exists():
-            raise Failed(f"cannot remove {part}")
-        return part
+        write(part)
+        part.rename(path)
+    return path
 
 
 def name_of_commit(index: Path) -> str:

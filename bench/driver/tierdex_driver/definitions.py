@@ -6,13 +6,14 @@ of cells, again at a scale. A setting with a list of values gives a cell for eac
 is the guide.
 """
 
-from __future__ import annotations
-
 import itertools
+import math
 import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tierdex_driver.errors import Usage
 
@@ -25,19 +26,22 @@ GENERATED = ("docs", "postings", "vocabulary", "codec", "ids-only")
 # Measures of counters that a simulation has exactly, by the names of its own.
 SIMULATED = {"instructions": "simulated_instructions", "llc_mpki": "simulated_ll_mpki"}
 
-FILE_MEMBERS = {"name", "title", "controls", "postings", "settings", "scale", "figure"}
-FIGURE_MEMBERS = {
-    "name", "title", "found", "differences", "experiment", "settings", "scale", "cells", "plot", "expect",
+# The members of each table, and the types of their values.
+FILE = {"name": str, "title": str, "controls": object, "postings": float, "settings": dict, "scale": dict, "figure": list}
+FIGURE = {
+    "name": str, "title": str, "found": str, "differences": str, "experiment": str, "settings": dict, "scale": dict,
+    "cells": list, "plot": dict, "expect": list,
 }  # fmt: skip
-GROUP_MEMBERS = {"settings", "scale"}
-PLOT_MEMBERS = {"x", "x-label", "measured-x", "logarithmic", "y", "y-label", "factor", "lines", "panels", "simulated"}
-CLAIM_MEMBERS = {
-    "claim", "paper", "measure", "of", "to", "where", "at-least", "at-most", "because", "control", "by-construction",
+GROUP = {"settings": dict, "scale": dict}
+PLOT = {
+    "x": str, "x-label": str, "measured-x": object, "logarithmic": object, "y": list, "y-label": str, "factor": float,
+    "lines": list, "panels": list, "simulated": dict,
 }  # fmt: skip
-
-
-class DefinitionError(Usage):
-    """A definition is malformed. The message names the file, the figure and the member."""
+CLAIM = {
+    "claim": str, "paper": str, "measure": str, "of": dict, "to": dict, "where": dict, "at-least": float, "at-most": float,
+    "because": str, "control": str, "by-construction": object,
+}  # fmt: skip
+KINDS = {str: "a text", dict: "a table", list: "a list", float: "a number", object: "a value"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Cell:
     experiment: str
     settings: tuple[tuple[str, str], ...]
 
-    def get(self, name: str, default: str | None = None) -> str | None:
+    def get(self, name: str, default: str = "") -> str:
         return dict(self.settings).get(name, default)
 
     def __str__(self) -> str:
@@ -62,26 +66,28 @@ class Claim:
     text: str
     paper: str
     measure: str
-    of: dict[str, Any]
-    to: dict[str, Any] | None
-    where: dict[str, Any]
-    at_least: float | None
-    at_most: float | None
-    because: str | None
-    control: str | None
-    by_construction: bool
+    of: dict[str, Any] = field(default_factory=dict)
+    to: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, Any] = field(default_factory=dict)
+    at_least: float = -math.inf
+    at_most: float = math.inf
+    because: str = ""
+    control: str = ""
+    by_construction: bool = False
 
-    def holds(self, ratio: float) -> bool:
-        return (self.at_least is None or ratio >= self.at_least) and (self.at_most is None or ratio <= self.at_most)
+    def includes(self, low: float, high: float) -> bool:
+        return self.at_least <= low and high <= self.at_most
+
+    def excludes(self, low: float, high: float) -> bool:
+        return high < self.at_least or low > self.at_most
 
     def condition(self) -> str:
         """The condition in words: `qps of mode=direct, divided by that of mode=base: at least 1`."""
-        text = f"{self.measure} of {selector_text(self.of)}, divided by that of {selector_text(self.to or {})}"
+        text = f"{self.measure} of {selector_text(self.of)}, divided by that of {selector_text(self.to)}"
         if self.where:
             text += f", where {selector_text(self.where)}"
-        least = [] if self.at_least is None else [f"at least {self.at_least:g}"]
-        most = [] if self.at_most is None else [f"at most {self.at_most:g}"]
-        return f"{text}: {', '.join(least + most)}"
+        ends = (("at least", self.at_least), ("at most", self.at_most))
+        return f"{text}: {', '.join(f'{words} {end:g}' for words, end in ends if math.isfinite(end))}"
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class Figure:
 
     paper: dict[str, Any]
     data: dict[str, Any]
-    claims: tuple[Claim, ...] = field(default=())
+    claims: tuple[Claim, ...] = ()
     # An existing index, in place of the generated ones.
     index: str | None = None
 
@@ -112,7 +118,7 @@ class Figure:
         """The fields by which points differ: panels, lines, and the horizontal axis."""
         return [*self.plot.get("panels", []), *self.plot.get("lines", []), self.plot["x"]]
 
-    def simulated(self) -> Figure:
+    def simulated(self) -> Self:
         """The figure with the axis that a simulation has. Claims about what it does not count stay unchecked."""
         plot = {name: value for name, value in self.plot.items() if name != "simulated"} | self.plot["simulated"]
         claims = (replace(claim, measure=SIMULATED.get(claim.measure, claim.measure)) for claim in self.claims)
@@ -129,11 +135,13 @@ class Figure:
             named = sorted((name, values) for name, values in settings.items() if values)
             for combination in itertools.product(*(values for _, values in named)):
                 one = dict(zip((name for name, _ in named), combination, strict=True))
-                rounds = self._rounds(one.pop("rounds", "1"))
+                rounds = one.pop("rounds", "1")
+                if not rounds.isdigit() or int(rounds) == 0:
+                    raise Usage(f"{self.name}: `rounds` is {rounds}, and must be a number from 1 on")
                 if self.index:
                     one = {name: one[name] for name in one if name not in GENERATED} | {"index": self.index}
                 cell = Cell(self.data["experiment"], tuple(one.items()))
-                cells[cell] = max(rounds, cells.get(cell, 0))
+                cells[cell] = max(int(rounds), cells.get(cell, 0))
         self._check_points(cells)
         return cells
 
@@ -146,18 +154,13 @@ class Figure:
                 other = found.setdefault(tuple(settings[name] for name in self.dimensions), cell)
                 if other is not cell:
                     differ = sorted(dict(set(cell.settings) ^ set(other.settings)))
-                    raise DefinitionError(
-                        f"{self.name}: cells differ in {', '.join(differ)} only; name that as a dimension"
-                    )
-
-    def _rounds(self, text: str) -> int:
-        if not text.isdigit() or int(text) == 0:
-            raise DefinitionError(f"{self.name}: `rounds` is {text}, and must be a number from 1 on")
-        return int(text)
+                    raise Usage(f"{self.name}: cells differ in {', '.join(differ)} only; name that as a dimension")
 
 
 def as_text(value: Any) -> str:
-    """A value as the text of a setting: `true` for True, `5` for 5.0."""
+    """A value as the text of a setting: `true` for True, `5` for 5.0, none for None."""
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
@@ -168,7 +171,7 @@ def as_text(value: Any) -> str:
 def as_texts(where: str, name: str, value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if any(isinstance(one, dict | list) for one in values):
-        raise DefinitionError(f"{where}: `{name}` is neither a value nor a list of values")
+        raise Usage(f"{where}: `{name}` is neither a value nor a list of values")
     return [as_text(one) for one in values]
 
 
@@ -177,96 +180,62 @@ def selector_text(selector: dict[str, Any]) -> str:
     return " ".join(texts) or "the others"
 
 
-# The kind of value of members; others are checked where they are read.
-TEXTS = (
-    "name", "title", "found", "differences", "experiment", "x", "x-label", "y-label", "claim", "paper", "measure",
-    "because", "control",
-)  # fmt: skip
-TABLES = ("settings", "scale", "plot", "of", "to", "where", "simulated", *SCALES)
-LISTS = ("figure", "cells", "expect", "y", "lines", "panels")
-NUMBERS = ("at-least", "at-most", "factor", "postings")
-KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    **dict.fromkeys(TEXTS, (str, "a text")),
-    **dict.fromkeys(TABLES, (dict, "a table")),
-    **dict.fromkeys(LISTS, (list, "a list")),
-    **dict.fromkeys(NUMBERS, ((int, float), "a number")),
-}
-
-
-def check_members(where: str, table: Any, known: set[str], needed: tuple[str, ...] = ()) -> None:
+def check_members(where: str, table: Any, known: Mapping[str, type], needed: tuple[str, ...] = ()) -> None:
     if not isinstance(table, dict):
-        raise DefinitionError(f"{where}: {table!r} is no table")
+        raise Usage(f"{where}: {table!r} is no table")
     for name, value in table.items():
-        kind, words = KINDS.get(name, (object, ""))
-        if not isinstance(value, kind) or value == []:
-            raise DefinitionError(f"{where}: `{name}` is {value!r}, and must be {words or 'a value'}")
         if name not in known:
-            raise DefinitionError(f"{where}: there is no member `{name}`; the members are {', '.join(sorted(known))}")
-    for name in needed:
-        if name not in table:
-            raise DefinitionError(f"{where}: `{name}` is missing")
+            raise Usage(f"{where}: there is no member `{name}`; the members are {', '.join(sorted(known))}")
+        if not isinstance(value, (int, float) if known[name] is float else known[name]) or value == []:
+            raise Usage(f"{where}: `{name}` is {value!r}, and must be {KINDS[known[name]]}")
+    if missing := [name for name in needed if name not in table]:
+        raise Usage(f"{where}: `{missing[0]}` is missing")
 
 
 def read_claim(where: str, table: dict[str, Any], figure: Figure) -> Claim:
-    check_members(where, table, CLAIM_MEMBERS, ("claim", "paper"))
+    check_members(where, table, CLAIM, ("claim", "paper"))
     selectors = [table.get(name, {}) for name in ("of", "to", "where")]
     for name in itertools.chain(*selectors):
         if name not in figure.dimensions:
-            raise DefinitionError(f"{where}: `{name}` is no dimension of the figure ({', '.join(figure.dimensions)})")
+            raise Usage(f"{where}: `{name}` is no dimension of the figure ({', '.join(figure.dimensions)})")
     if "at-least" not in table and "at-most" not in table:
-        raise DefinitionError(f"{where}: neither `at-least` nor `at-most`")
+        raise Usage(f"{where}: neither `at-least` nor `at-most`")
     if "control" in table and "because" not in table:
-        raise DefinitionError(f"{where}: a control without the reason (`because`) that it tests")
-    return Claim(
-        text=table["claim"],
-        paper=table["paper"],
-        measure=table.get("measure", figure.plot["y"][0]),
-        of=table.get("of", {}),
-        to=table.get("to"),
-        where=table.get("where", {}),
-        at_least=table.get("at-least"),
-        at_most=table.get("at-most"),
-        because=table.get("because"),
-        control=table.get("control"),
-        by_construction=table.get("by-construction", False),
-    )
+        raise Usage(f"{where}: a control without the reason (`because`) that it tests")
+    members = {"measure": figure.plot["y"][0]} | {name.replace("-", "_"): value for name, value in table.items()}
+    return Claim(members.pop("claim"), **members)
 
 
 def read_figure(where: str, paper: dict[str, Any], table: dict[str, Any]) -> Figure:
-    check_members(where, table, FIGURE_MEMBERS, ("name", "title", "found", "experiment", "plot"))
+    check_members(where, table, FIGURE, ("name", "title", "found", "experiment", "plot"))
     where = f"{where}, figure {table['name']}"
-    for layer in (paper, table, *table.get("cells", [])):
-        for name in ("settings", "scale"):
-            if not isinstance(layer, dict) or not isinstance(layer.get(name, {}), dict):
-                raise DefinitionError(f"{where}: `{name}` must be a table")
     if table["experiment"] not in EXPERIMENTS:
-        raise DefinitionError(f"{where}: `experiment` is one of {', '.join(EXPERIMENTS)}, not {table['experiment']}")
-    check_members(f"{where}, plot", table["plot"], PLOT_MEMBERS, ("x", "x-label", "y", "y-label"))
-    for layer in (table, *table.get("cells", [])):
-        check_members(f"{where}, scale", layer.get("scale", {}), set(SCALES))
-    for group in table.get("cells", []):
-        check_members(f"{where}, cells", group, GROUP_MEMBERS)
+        raise Usage(f"{where}: `experiment` is one of {', '.join(EXPERIMENTS)}, not {table['experiment']}")
+    check_members(f"{where}, plot", table["plot"], PLOT, ("x", "x-label", "y", "y-label"))
+    groups = table.get("cells", [])
+    for group in groups:
+        check_members(f"{where}, cells", group, GROUP)
+    for layer in (table, *groups):
+        check_members(f"{where}, scale", layer.get("scale", {}), dict.fromkeys(SCALES, dict))
     figure = Figure(paper, table)
-    claims = tuple(read_claim(f"{where}, expect", claim, figure) for claim in table.get("expect", []))
-    return Figure(paper, table, claims)
+    return replace(figure, claims=tuple(read_claim(f"{where}, expect", one, figure) for one in table.get("expect", [])))
 
 
 def read_file(path: Path) -> list[Figure]:
     """The figures of a file.
 
-    Raises DefinitionError if it cannot be read or is malformed.
+    Raises Usage if it cannot be read or is malformed.
     """
     try:
         paper = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise DefinitionError(f"{path}: {error}") from error
-    check_members(str(path), paper, FILE_MEMBERS, ("name", "title", "figure"))
-    check_members(f"{path}, scale", paper.get("scale", {}), set(SCALES))
+        raise Usage(f"{path}: {error}") from error
+    check_members(str(path), paper, FILE, ("name", "title", "figure"))
+    check_members(f"{path}, scale", paper.get("scale", {}), dict.fromkeys(SCALES, dict))
     figures = [read_figure(str(path), paper, table) for table in paper["figure"]]
-    names = [figure.name for figure in figures]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DefinitionError(f"{path}: there are two figures `{twice[0]}`")
+    name, count = Counter(figure.name for figure in figures).most_common(1)[0]
+    if count > 1:
+        raise Usage(f"{path}: there are two figures `{name}`")
     for figure in figures:
         for scale in SCALES:
             figure.cells(scale)
@@ -279,7 +248,7 @@ def read_all() -> list[Figure]:
     names = {figure.name for figure in figures}
     for claim in (claim for figure in figures for claim in figure.claims):
         if claim.control and claim.control not in names:
-            raise DefinitionError(f"there is no figure `{claim.control}`, which is named as a control")
+            raise Usage(f"there is no figure `{claim.control}`, which is named as a control")
     return figures
 
 
@@ -289,13 +258,11 @@ def select(figures: list[Figure], names: tuple[str, ...]) -> list[Figure]:
     for name in names:
         if name.endswith(".toml"):
             found = read_file(Path(name))
-            known = {figure.name for figure in figures}
-            taken = [figure.name for figure in found if figure.name in known]
-            if taken:
-                raise DefinitionError(f"{name}: `{taken[0]}` is the name of a figure of a paper; choose another")
+            if taken := {figure.name for figure in found} & {figure.name for figure in figures}:
+                raise Usage(f"{name}: `{min(taken)}` is the name of a figure of a paper; choose another")
         else:
             found = [figure for figure in figures if name in ("all", figure.paper["name"], figure.name)]
         if not found:
-            raise DefinitionError(f"`{name}` is no table or figure; `tierdex-bench paper --list` names all of them")
+            raise Usage(f"`{name}` is no table or figure; `tierdex-bench paper --list` names all of them")
         chosen += [figure for figure in found if figure not in chosen]
     return chosen

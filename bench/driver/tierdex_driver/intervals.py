@@ -5,8 +5,6 @@ Percentiles of resampled means are expanded for few rounds (Hesterberg, "What te
 Student's t can.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -27,25 +25,19 @@ def interval(cells: Sequence[Sequence[float]], error_rate: float = ERROR_RATE) -
     A resample draws rounds, the same for all cells that have equally many: what is measured in one round shares the state
     of the machine. From 0 to infinity if a cell has one round.
     """
-    rounds = max(len(ratios) for ratios in cells)
-    least = min(len(ratios) for ratios in cells)
+    least, rounds = min(map(len, cells)), max(map(len, cells))
     if least < 2:
         return 0.0, math.inf
     drawn = np.random.default_rng(1).random((RESAMPLES, rounds))
+    logs = [np.log(ratios) for ratios in cells]
     means = np.zeros(RESAMPLES)
-    for ratios in cells:
-        logs = np.log(ratios)
-        means += logs[(drawn[:, : len(logs)] * len(logs)).astype(int)].mean(axis=1)
+    for ratios in logs:
+        means += ratios[(drawn[:, : len(ratios)] * len(ratios)).astype(int)].mean(axis=1)
     student = float(stats.t.ppf(1 - error_rate / 2, least - 1))
     tail = float(stats.norm.cdf(-student * math.sqrt(least / (least - 1))))
     low, high = np.quantile(means / len(cells), [tail, 1 - tail])
-    mean, error = mean_and_error(cells)
-    return float(np.exp(min(low, mean - student * error))), float(np.exp(max(high, mean + student * error)))
-
-
-def mean_and_error(cells: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """The mean of the logarithms over the cells, and its standard error from their means in each round."""
-    logs = [np.log(ratios) for ratios in cells]
-    least = min(len(ratios) for ratios in logs)
+    mean = float(np.mean([ratios.mean() for ratios in logs]))
+    # The standard error is that of the means over the cells in each round.
     by_round = np.mean([ratios[:least] for ratios in logs], axis=0)
-    return float(np.mean([ratios.mean() for ratios in logs])), float(by_round.std(ddof=1) / math.sqrt(least))
+    margin = student * float(by_round.std(ddof=1) / math.sqrt(least))
+    return float(np.exp(min(low, mean - margin))), float(np.exp(max(high, mean + margin)))

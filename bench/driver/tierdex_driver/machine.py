@@ -1,21 +1,20 @@
 """The state of the machine that cells need: control groups, throttles, huge pages, page cache, read-ahead, and a disk
 that seeks. Whatever is changed is restored when the context ends. Needs root, as the error messages say."""
 
-from __future__ import annotations
-
 import fcntl
-import itertools
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import mkdtemp
+from typing import IO, Any
 
-from tierdex_driver.errors import Failed, Usage
+from tierdex_driver.errors import CellFailed, Failed, Usage
 
 HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 # Version 1 limits the sum of memory and swap too. With no allowance that limit is reached first, and the kernel does not
@@ -23,8 +22,6 @@ HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB")
 SWAP_BYTES = 1 << 20
 # The sequential read bandwidth of a SAS SSD in the APCache thesis (section 8.2.3).
 SAS_BYTES_PER_SECOND = 793_000_000
-
-
 UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 
@@ -50,77 +47,26 @@ def write(path: Path, text: str) -> None:
         raise Failed(f"cannot write `{text}` into {path}: {error.strerror}{root}") from error
 
 
-def number_of(path: Path, name: str | None = None) -> int | None:
+def number_of(path: Path, name: str = "") -> int | None:
     """The number in a file, or that after `name` at the beginning of a line; None if there is none."""
+    with suppress(OSError):
+        found = re.search(rf"^{name}\s*(\d+)$", path.read_text(), re.MULTILINE)
+        return int(found[1]) if found else None
+    return None
+
+
+def lock(file: IO[Any], error: Exception) -> None:
+    """Locks an open file until it is closed; raises the error if another process holds the lock."""
     try:
-        text = path.read_text()
-    except OSError:
-        return None
-    if name is None:
-        return int(text) if text.strip().isdigit() else None
-    lines = (line.split() for line in text.splitlines())
-    return next((int(line[1]) for line in lines if line[0] == name and line[1].isdigit()), None)
-
-
-@dataclass(frozen=True)
-class Hierarchy:
-    """The group of this process in the hierarchy of a controller, below which groups are created."""
-
-    version: int
-    directory: Path
-
-    @staticmethod
-    def find(v1: str, v2: str) -> Hierarchy:
-        """The hierarchy of a controller, by its names in versions 1 and 2."""
-        own = [line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines()]
-        mounts = [line.split(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        for left, right in mounts:
-            (root, point), (kind, _, options) = left.split()[3:5], right.split(" ", 2)
-            if kind == "cgroup" and v1 in options.split(","):
-                path = next((path for controllers, path in own if v1 in controllers.split(",")), "/")
-                return Hierarchy(1, inside(Path(point), root, path))
-            if kind == "cgroup2":
-                path = next((path for controllers, path in own if not controllers), "/")
-                directory = inside(Path(point), root, path)
-                for parent in [directory, *directory.parents]:
-                    if not parent.is_relative_to(point):
-                        break
-                    with suppress(OSError):
-                        if v2 in (parent / "cgroup.subtree_control").read_text().split():
-                            return Hierarchy(2, parent)
-        raise Failed(f"there are no control groups here with the controller {v1}; add --no-group")
-
-    @contextmanager
-    def group(self) -> Iterator[Group]:
-        """A new group, removed at the end."""
-        path = self.directory / f"tierdex-bench-{os.getpid()}-{next(numbers)}"
-        try:
-            path.mkdir()
-        except OSError as error:
-            raise Failed(f"cannot create the control group {path}: {error.strerror}; run it as root") from error
-        try:
-            yield Group(self.version, path)
-        finally:
-            for _ in range(100):
-                try:
-                    path.rmdir()
-                    break
-                except OSError:
-                    # The kernel has not yet removed the last member.
-                    time.sleep(0.01)
-
-
-numbers = itertools.count()
-
-
-def inside(point: Path, root: str, path: str) -> Path:
-    """The directory of a group in a mounted hierarchy, of which `root` is mounted."""
-    below = path.removeprefix(root) if path.startswith(root) else None
-    return point if below is None or ".." in below else point / below.lstrip("/")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as cause:
+        raise error from cause
 
 
 @dataclass(frozen=True)
 class Group:
+    """A control group of version 1 or 2."""
+
     version: int
     path: Path
 
@@ -133,44 +79,97 @@ class Group:
         return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.procs)]
 
     def limit_memory(self, limit: int) -> None:
-        if self.version == 1:
-            write(self.path / "memory.limit_in_bytes", str(limit))
-            with suppress(Failed):
-                write(self.path / "memory.memsw.limit_in_bytes", str(limit + SWAP_BYTES))
-        else:
-            write(self.path / "memory.max", str(limit))
-            with suppress(Failed):
-                write(self.path / "memory.swap.max", "0")
+        write(self._file("memory.limit_in_bytes", "memory.max"), str(limit))
+        with suppress(Failed):
+            swap = self._file("memory.memsw.limit_in_bytes", "memory.swap.max")
+            write(swap, str(limit + SWAP_BYTES) if self.version == 1 else "0")
 
-    def limit_reads(self, device: str, bytes_per_second: int) -> None:
-        if self.version == 1:
-            write(self.path / "blkio.throttle.read_bps_device", f"{device} {bytes_per_second}")
-        else:
-            write(self.path / "io.max", f"{device} rbps={bytes_per_second}")
+    def limit_reads(self, directory: Path, bytes_per_second: int) -> None:
+        """Limits the rate at which the disk of a directory is read."""
+        key = "" if self.version == 1 else "rbps="
+        file = self._file("blkio.throttle.read_bps_device", "io.max")
+        write(file, f"{block_device(directory)} {key}{bytes_per_second}")
 
     def peak(self) -> int | None:
-        return number_of(self.path / ("memory.max_usage_in_bytes" if self.version == 1 else "memory.peak"))
+        return number_of(self._file("memory.max_usage_in_bytes", "memory.peak"))
 
     def limit_met(self) -> int | None:
-        if self.version == 1:
-            return number_of(self.path / "memory.failcnt")
-        return number_of(self.path / "memory.events", "max")
+        return number_of(self._file("memory.failcnt", "memory.events"), "" if self.version == 1 else "max")
 
     def own_memory(self) -> int | None:
         """Bytes that the members use now, without page cache."""
-        usage, cache = ("memory.usage_in_bytes", "cache") if self.version == 1 else ("memory.current", "file")
-        used, cached = number_of(self.path / usage), number_of(self.path / "memory.stat", cache)
+        used = number_of(self._file("memory.usage_in_bytes", "memory.current"))
+        cached = number_of(self.path / "memory.stat", "cache" if self.version == 1 else "file")
         return None if used is None or cached is None else used - cached
 
     def reclaim(self) -> None:
         """Removes page cache of the members, mapped pages included."""
-        name, amount = ("memory.force_empty", "0") if self.version == 1 else ("memory.reclaim", "1T")
         # The kernel reports an error, as it cannot remove that amount.
         with suppress(OSError):
-            (self.path / name).write_text(amount)
+            self._file("memory.force_empty", "memory.reclaim").write_text("0" if self.version == 1 else "1T")
 
     def was_out_of_memory(self) -> bool:
-        return bool(number_of(self.path / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill"))
+        return bool(number_of(self._file("memory.oom_control", "memory.events"), "oom_kill"))
+
+    def _file(self, v1: str, v2: str) -> Path:
+        return self.path / (v1 if self.version == 1 else v2)
+
+
+def own_group(v1: str, v2: str) -> Group:
+    """The group of this process in the hierarchy of a controller, by its names in versions 1 and 2."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    own = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, right = line.split(" - ")
+        (root, point), (kind, _, options) = left.split()[3:5], right.split(" ", 2)
+        if kind == "cgroup" and v1 in options.split(","):
+            return Group(1, inside(Path(point), root, own.get(v1, "/")))
+        if kind == "cgroup2":
+            directory = inside(Path(point), root, own.get("", "/"))
+            for parent in [directory, *directory.parents]:
+                control = parent / "cgroup.subtree_control"
+                if control.exists() and v2 in control.read_text().split():
+                    return Group(2, parent)
+    raise Failed(f"there are no control groups here with the controller {v1}; add --no-group")
+
+
+def inside(point: Path, root: str, path: str) -> Path:
+    """The directory of a group in a mounted hierarchy, of which `root` is mounted."""
+    below = path.removeprefix(root) if path.startswith(root) else None
+    return point if below is None or ".." in below else point / below.lstrip("/")
+
+
+@contextmanager
+def new_group(v1: str, v2: str) -> Iterator[Group]:
+    """A new group below that of this process, by the names of a controller in versions 1 and 2; removed at the end."""
+    parent = own_group(v1, v2)
+    try:
+        path = Path(mkdtemp(prefix=f"tierdex-bench-{os.getpid()}-", dir=parent.path))
+    except OSError as error:
+        raise Failed(f"cannot create a control group in {parent.path}: {error.strerror}; run it as root") from error
+    try:
+        yield Group(parent.version, path)
+    finally:
+        for _ in range(100):
+            try:
+                path.rmdir()
+                break
+            except OSError:
+                # The kernel has not yet removed the last member.
+                time.sleep(0.01)
+
+
+@contextmanager
+def memory_group(limit: int) -> Iterator[Group]:
+    """A new group with a memory limit. A cell that fails because a member is killed at the limit says so."""
+    with new_group("memory", "memory") as group:
+        group.limit_memory(limit)
+        try:
+            yield group
+        except CellFailed as error:
+            if group.was_out_of_memory():
+                raise CellFailed("killed: out of memory") from error
+            raise
 
 
 def block_device(directory: Path) -> str:
@@ -208,11 +207,8 @@ def read_ahead(directory: Path, kilobytes: int) -> Iterator[None]:
     """Sets the read-ahead of the device of a directory. The file is locked, as another run would find the changed
     value, and restore that."""
     path = read_ahead_file(directory)
-    with path.open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Failed(f"another run has set the read-ahead of the device and locks {path}") from error
+    with path.open() as file:
+        lock(file, Failed(f"another run has set the read-ahead of the device and locks {path}"))
         before = path.read_text().strip()
         write(path, str(kilobytes))
         try:
@@ -232,12 +228,9 @@ class HugePages:
 
         Raises Failed, with the number of free pages, if there is no memory for them.
         """
-        for attempt in range(4):
-            free = self._count("free_hugepages") - self._count("resv_hugepages")
-            if free >= needed:
+        for attempt in range(3):
+            if (free := self._free()) >= needed:
                 return
-            if attempt == 3:
-                break
             if attempt:
                 # Earlier cells leave memory fragmented.
                 with suppress(Failed):
@@ -245,7 +238,8 @@ class HugePages:
             before = self._count("nr_hugepages")
             write(HUGE_PAGES / "nr_hugepages", str(before + needed - free))
             self.added += self._count("nr_hugepages") - before
-        raise Failed(f"a cell needs {needed} huge pages of 2 MiB and {free} are free; choose another --region")
+        if (free := self._free()) < needed:
+            raise Failed(f"a cell needs {needed} huge pages of 2 MiB and {free} are free; choose another --region")
 
     def release(self) -> None:
         """Lowers their number by as many, not to the former one: another run may have reserved some since."""
@@ -253,22 +247,18 @@ class HugePages:
             write(HUGE_PAGES / "nr_hugepages", str(max(self._count("nr_hugepages") - self.added, 0)))
             self.added = 0
 
+    def _free(self) -> int:
+        return self._count("free_hugepages") - self._count("resv_hugepages")
+
     @staticmethod
     def _count(name: str) -> int:
         return number_of(HUGE_PAGES / name) or 0
 
 
-@dataclass(frozen=True)
-class SeekDisk:
-    """A mounted disk that seeks: its directories, and the file that starts the delays."""
-
-    directories: list[Path]
-    delay: Path
-
-
 @contextmanager
-def seek_disk(program: Path, directories: list[Path]) -> Iterator[SeekDisk]:
-    """Mounts directories on an emulated disk (`tierdex-bench seek-disk`)."""
+def seek_disk(program: Path, directories: list[Path]) -> Iterator[dict[str, Any]]:
+    """Mounts directories on an emulated disk (`tierdex-bench seek-disk`), and gives what the command prints: the mounted
+    directories, and the file that starts the delays."""
     command = [str(program), "seek-disk", *map(str, directories)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin and process.stdout and process.stderr
@@ -276,8 +266,7 @@ def seek_disk(program: Path, directories: list[Path]) -> Iterator[SeekDisk]:
         try:
             if not line:
                 raise Failed(process.stderr.read().decode().strip() or "a disk that seeks cannot be emulated here")
-            found = json.loads(line)
-            yield SeekDisk([Path(path) for path in found["directories"]], Path(found["delay"]))
+            yield json.loads(line)
         finally:
             # The disk is unmounted at the end of its input.
             process.stdin.close()

@@ -1,14 +1,15 @@
 """Measures a cell: turns its settings into the input of `tierdex-bench cell`, prepares the machine, and returns rows."""
 
-from __future__ import annotations
-
 import json
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from tierdex_driver import counters, machine, perf
+from tierdex_driver import counters, machine
+from tierdex_driver.counters import Callgrind, PerfStat
 from tierdex_driver.data import INDEX_SETTINGS, DataSets, IndexSpec
 from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed, Usage
@@ -18,12 +19,13 @@ from tierdex_driver.store import Row
 # Value of a setting that stands for the second memory tier, which the flags of a run name.
 TIER = "tier"
 MODES = ("memory", "direct", "base", "base-prefetch", "hybrid", "hybrid-prefetch")
-WORKLOAD = ("class", "shape", "repeats", "count", "seed")
-READ_SETTINGS = (
-    "mode", "size", "dram", "slack", "region", "meta-tier", "keep-in", "segment", "lookahead", "policy", "device", "io",
-    "depth", "lookahead-samples",
-)  # fmt: skip
-CELL_SETTINGS = ("k", "k1", "b", "exhaustive", "threads", "kernel", "cores", "counters", "seconds")
+# The settings of a cell with queries beside those of its index, and their defaults.
+SETTINGS: dict[str, str | int | float] = {
+    "class": "H", "shape": "AND", "repeats": 25, "count": 300, "mode": "direct", "k": 1024, "k1": 1.2, "b": 0.75,
+    "exhaustive": "true", "threads": 1, "size": "100", "dram": "50M", "region": "", "meta-tier": "", "keep-in": "dram",
+    "policy": "s3-fifo", "depth": 32, "lookahead": "", "segment": 32768, "lookahead-samples": 0, "device": "ssd",
+    "cores": 1, "kernel": "", "counters": "",
+}  # fmt: skip
 # Queries of a simulated cell, at most: one takes fifty times as long in the simulator.
 SIMULATED_QUERIES_MAX = 20
 
@@ -57,78 +59,67 @@ def measure(cell: Cell, context: Context) -> list[Row]:
     Raises CellFailed if it cannot be measured.
     """
     spec = IndexSpec.of(cell)
-    settings = {name: value for name, value in cell.settings if name not in INDEX_SETTINGS}
+    settings = {name: typed(value) for name, value in cell.settings if name not in INDEX_SETTINGS}
     request: dict[str, Any] = {"experiment": cell.experiment}
-    match cell.experiment:
-        case "queries":
-            return measure_queries(cell, need(cell, spec), context)
-        case "explored":
-            request |= {"index": str(context.data.make(need(cell, spec))), **workload(cell)}
-        case "sizes":
-            return [sizes(need(cell, spec), context)]
-        case "indexing":
-            known = need(cell, spec, generated=True)
-            request |= {"dir": str(context.data.directory), "codec": known.codec}
-            request |= {name: getattr(known, name) for name in ("docs", "postings", "vocabulary")}
-        case "codecs":
-            request |= typed(settings) | {"codec": cell.get("codec")}
+    directory, device = str(context.data.directory), cell.get("device", "ssd")
+    match cell.experiment, spec:
+        case "queries", IndexSpec():
+            return measure_queries(cell, spec, context)
+        case "sizes", IndexSpec():
+            return [sizes(spec, context)]
+        case "explored", IndexSpec():
+            request |= {"index": str(context.data.make(spec)), **workload(settings_of(cell))}
+        case "indexing", IndexSpec():
+            request |= {"dir": directory, "codec": spec.codec, **spec.sizes}
+        case "codecs", _:
+            request |= settings | {"codec": cell.get("codec") or None}
             request |= {"index": str(context.data.make(spec))} if spec else {}
-        case "intersect" | "policies":
-            request |= typed(settings)
-            device = str(request.pop("device", "ssd"))
+        case "intersect" | "policies", _:
+            request |= {name: value for name, value in settings.items() if name != "device"}
             if cell.experiment == "intersect":
                 if request.keys() & {"hdd", "work"}:
                     raise Usage(f"{cell}: write `device` for `hdd`; `work` is the directory of --data")
-                request |= {"work": str(context.data.directory), "hdd": device == "hdd"}
+                request |= {"work": directory, "hdd": device == "hdd"}
             if spec:
                 request["index"] = str(context.data.make(spec))
-                if "queries" not in request:
-                    request["queries"] = str(context.data.queries(need(cell, spec, generated=True)))
-            with ExitStack() as stack:
-                throttle = throttle_of(device, context.data.directory, stack)
+                if spec.existing and "queries" not in request:
+                    raise Usage(f"{cell}: an existing index has no generated queries; name `queries`, or leave out `index`")
+                request.setdefault("queries", str(context.data.queries(spec)))
+            with throttled(device, context.data.directory) as throttle:
                 return list(context.program.run(request, throttle.words() if throttle else [])["rows"])
+        case _:
+            raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
     return list(context.program.run(request)["rows"])
 
 
-def need(cell: Cell, spec: IndexSpec | None, generated: bool = False) -> IndexSpec:
-    if spec is None:
-        raise Usage(f"{cell}: `docs`, `postings` and `vocabulary` are missing")
-    if generated and spec.existing:
-        raise Usage(f"{cell}: an existing index has no generated queries or phases; name `queries`, or leave out `index`")
-    return spec
+def typed(text: str) -> Any:
+    """A setting as a JSON value: a number or a boolean where it reads as such."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
-def typed(settings: dict[str, str]) -> dict[str, Any]:
-    """Settings as JSON values: numbers and booleans where they read as such."""
-    return {name: typed_value(value) for name, value in settings.items()}
+def settings_of(cell: Cell) -> dict[str, Any]:
+    """The settings of a cell with queries, or their defaults.
+
+    Raises Usage if there is no such setting, or a number is none.
+    """
+    found = dict(SETTINGS)
+    for name, text in cell.settings:
+        if name in SETTINGS:
+            try:
+                found[name] = type(SETTINGS[name])(text)
+            except ValueError as error:
+                raise Usage(f"{cell}: `{name}` is {text}, and must be a number") from error
+        elif name not in INDEX_SETTINGS:
+            known = ", ".join(sorted({*SETTINGS, *INDEX_SETTINGS}))
+            raise Usage(f"{cell}: there is no setting `{name}`; the settings are {known}")
+    return found
 
 
-def typed_value(text: str) -> Any:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def whole_number(cell: Cell, name: str, default: int) -> int:
-    text = cell.get(name, str(default)) or ""
-    if not text.isdigit():
-        raise Usage(f"{cell}: `{name}` is {text}, and must be a number")
-    return int(text)
-
-
-def workload(cell: Cell) -> dict[str, Any]:
-    return {
-        "class": cell.get("class", "H"),
-        "shape": cell.get("shape", "AND"),
-        "repeats": whole_number(cell, "repeats", 25),
-        "count": whole_number(cell, "count", 300),
-        "seed": whole_number(cell, "seed", 1),
-    }
+def workload(settings: dict[str, Any]) -> dict[str, Any]:
+    return {"seed": 1} | {name: settings[name] for name in ("class", "shape", "repeats", "count")}
 
 
 def sizes(spec: IndexSpec, context: Context) -> Row:
@@ -136,134 +127,109 @@ def sizes(spec: IndexSpec, context: Context) -> Row:
     return dict(context.once(request)["rows"][0])
 
 
-def reads_of(cell: Cell, context: Context) -> dict[str, Any]:
+def reads_of(settings: dict[str, Any], context: Context) -> dict[str, Any]:
     """How the lists of a cell are read: the member `reads` of its process."""
-    mode = cell.get("mode", "direct")
-    if mode not in MODES:
-        raise Usage(f"{cell}: `mode` is one of {', '.join(MODES)}")
+    mode, keep = settings["mode"], settings["keep-in"]
     if mode == "memory":
-        keep = cell.get("keep-in", "dram")
         slow = {"slow-tier": context.slow_tier} if keep == TIER and context.slow_tier else {}
         return {"by": "searcher", "region": real_region(keep, context)} | slow
-    region = real_region(cell.get("region"), context)
-    meta = real_region(cell.get("meta-tier"), context) if cell.get("meta-tier") else metadata_tier(region)
-    reads: dict[str, Any] = {
-        "dram": cell.get("dram", "50M"),
-        "size": f"{cell.get('size', '100')}%",
+    region = real_region(settings["region"], context)
+    # The memory of dictionaries, skip data and norms. A region with a file gets one of its own.
+    meta = f"{region}.meta" if region.split(":")[0] in ("file", "dax") else region
+    reads = {
+        "dram": settings["dram"],
+        "size": f"{settings['size']}%",
         "region": region,
-        "meta-tier": meta,
-        "io": cell.get("io", "auto"),
-        "depth": whole_number(cell, "depth", 32),
+        "meta-tier": real_region(settings["meta-tier"] or meta, context),
+        "depth": settings["depth"],
     }
     if mode == "direct":
-        return {"by": "engine", "policy": cell.get("policy", "s3-fifo")} | reads
-    lookahead = cell.get("lookahead", "16" if mode == "base-prefetch" else "adaptive")
-    return {"by": "lists", "mode": mode, "lookahead": lookahead} | reads | {
-        "segment": whole_number(cell, "segment", 32768),
-        "samples": whole_number(cell, "lookahead-samples", 0),
-    }  # fmt: skip
+        return {"by": "engine", "policy": settings["policy"]} | reads
+    lookahead = settings["lookahead"] or ("16" if mode == "base-prefetch" else "adaptive")
+    more = {"lookahead": lookahead, "segment": settings["segment"], "samples": settings["lookahead-samples"]}
+    return {"by": "lists", "mode": mode} | reads | more
 
 
-def real_region(name: str | None, context: Context) -> str:
+def real_region(name: str, context: Context) -> str:
     """A memory region; that of the second tier, or of an emulated one in DRAM, for the placeholder."""
     return (context.tier or "dram") if name == TIER else name or context.region
 
 
-def metadata_tier(region: str) -> str:
-    """The memory of dictionaries, skip data and norms: that of the cache. A region with a file gets one of its own."""
-    return f"{region}.meta" if region.split(":")[0] in ("file", "dax") else region
-
-
 def input_of(cell: Cell, index: Path, context: Context) -> dict[str, Any]:
     """The input of the process of a cell, without its memory limit."""
-    known = {*WORKLOAD, *READ_SETTINGS, *CELL_SETTINGS, *INDEX_SETTINGS}
-    unknown = [name for name, _ in cell.settings if name not in known]
-    if unknown:
-        raise Usage(f"{cell}: there is no setting `{unknown[0]}`; the settings are {', '.join(sorted(known))}")
-    asked = workload(cell)
+    settings = settings_of(cell)
+    if settings["mode"] not in MODES:
+        raise Usage(f"{cell}: `mode` is one of {', '.join(MODES)}")
+    asked = workload(settings)
     if context.counters == "callgrind":
         asked["count"] = min(asked["count"], SIMULATED_QUERIES_MAX)
     drawn = context.once({"experiment": "draw", "index": str(index), **asked})
-    exhaustive = cell.get("exhaustive", "true") == "true"
-    one: dict[str, Any] = {
+    exhaustive = settings["exhaustive"] == "true"
+    return {
         "index": str(index),
         "queries": drawn["queries"],
-        "reads": reads_of(cell, context),
-        "k": whole_number(cell, "k", 1024),
+        "reads": reads_of(settings, context),
         "count": exhaustive,
         "exhaustive": exhaustive,
-        "threads": whole_number(cell, "threads", 1),
+        **{name: settings[name] for name in ("k", "k1", "b", "threads")},
     }
-    for name in ("k1", "b", "seconds"):
-        value = cell.get(name)
-        try:
-            one |= {} if value is None else {name: float(value)}
-        except ValueError as error:
-            raise Usage(f"{cell}: `{name}` is {value}, and must be a number") from error
-    return one
 
 
 def measure_queries(cell: Cell, spec: IndexSpec, context: Context) -> list[Row]:
     """Measures queries over an index. The setting `cores` is the number of processes that run at the same time, each
     with a copy of the index and a cache of its own (APCache thesis, section 8.2.3), pinned to a processor."""
-    cores = whole_number(cell, "cores", 1)
+    cores, device = settings_of(cell)["cores"], cell.get("device", "ssd")
     indexes = context.data.copies(spec, cores)
     one = input_of(cell, indexes[0], context)
-    before: list[str] = []
     kernel = cell.get("kernel")
     if context.counters and cores > 1:
         raise CellFailed("counters are of one process: leave out `cores`")
-    if context.counters == "callgrind":
-        before = counters.callgrind_command(context.data.directory)
+    counter: Callgrind | PerfStat | None = None
+    if context.counters == "perf":
+        counter = PerfStat(context.data.directory)
+    elif context.counters == "callgrind":
+        counter = Callgrind(context.data.directory)
         # The fastest that valgrind runs: it does not know AVX-512.
         kernel = [name for name in context.facts["kernels"] if not name.startswith("avx512")][-1]
-    stat = perf.PerfStat(context.data.directory) if context.counters == "perf" else None
-    if stat:
-        before = stat.command
-    slack = whole_number(cell, "slack", 20)
-    plan = context.once({"experiment": "plan", "cell": one, "slack": slack})
+    plan = context.once({"experiment": "plan", "cell": one})
     one = plan["cell"]
     context.pages.reserve(plan["huge_pages"] * cores)
-    device = cell.get("device", "ssd") or "ssd"
     with ExitStack() as stack:
         disk = stack.enter_context(machine.seek_disk(context.program.path, indexes)) if device == "hdd" else None
-        throttle = throttle_of(device, indexes[0], stack)
+        throttle = stack.enter_context(throttled(device, indexes[0]))
         if context.groups:
             machine.drop_page_cache()
         processes, groups = [], []
-        for number, index in enumerate(disk.directories if disk else indexes):
+        for number, index in enumerate(disk["directories"] if disk else indexes):
             place: dict[str, Any] = {"processor": number} if cell.get("cores") else {}
             group = None
             if context.groups and one.get("limit"):
-                group = stack.enter_context(machine.Hierarchy.find("memory", "memory").group())
-                group.limit_memory(machine.bytes_of(one["limit"]))
+                group = stack.enter_context(machine.memory_group(machine.bytes_of(one["limit"])))
                 place["join"] = [str(group.procs)]
-                if throttle and throttle.version == group.version == 2:
-                    limit_reads(group, device, index)
             if disk:
-                place["throttle"] = str(disk.delay)
-            elif throttle and not (group and throttle.version == group.version == 2):
+                place["throttle"] = disk["delay"]
+            elif throttle and group and throttle.version == group.version == 2:
+                # A process is in one group of version 2.
+                group.limit_reads(index, device_rate(device) or 0)
+            elif throttle:
                 place["throttle"] = str(throttle.procs)
-            if stat:
-                place["perf"] = list(map(str, stat.pipes))
+            if isinstance(counter, PerfStat):
+                place["perf"] = list(map(str, counter.pipes))
+            before = counter.command if counter else []
             process = context.program.start(one | {"index": str(index), "process": place}, before, kernel)
             stack.callback(stop, process)
             processes.append(process)
             groups.append(group)
-        found = [
-            row_of(finish(process, bool(group and group.was_out_of_memory())), one, group)
-            for process, group in zip(processes, groups, strict=True)
-        ]
+        found = [row_of(finish(process), one, group) for process, group in zip(processes, groups, strict=True)]
+    row = sum_of_processes(found)
+    samples = row.pop("lookahead_samples", [])
     if device == "hdd":
         # The system counts reads from block devices only.
-        found = [row | {"bytes_fetched": None} for row in found]
-    if context.counters == "callgrind":
-        found = [counters.simulated_row(found[0], context.data.directory)]
-    if stat:
-        found = [stat.row(found[0])]
-    row = sum_of_processes(found) | labels(cell, context) | sizes(spec, context)
-    samples = row.pop("lookahead_samples", [])
-    return [row, *sample_rows(cell, samples)]
+        row["bytes_fetched"] = None
+    if counter:
+        row = counter.row(row)
+    row["emulated"] = device != "ssd" or (cell.get("keep-in") == TIER and bool(context.slow_tier))
+    return [row | sizes(spec, context), *sample_rows(samples)]
 
 
 def device_rate(device: str) -> int | None:
@@ -280,25 +246,15 @@ def device_rate(device: str) -> int | None:
     raise Usage(f"`device` is ssd, sas, hdd or bytes a second such as 575M, not {device}")
 
 
-def throttle_of(device: str, directory: Path, stack: ExitStack) -> machine.Group | None:
-    """A group whose members read the disk of a directory at the rate of a slower device."""
-    if device_rate(device) is None:
-        return None
-    group = stack.enter_context(machine.Hierarchy.find("blkio", "io").group())
-    limit_reads(group, device, directory)
-    return group
-
-
-def limit_reads(group: machine.Group, device: str, directory: Path) -> None:
-    rate = device_rate(device)
-    assert rate
-    group.limit_reads(machine.block_device(directory), rate)
-
-
-def labels(cell: Cell, context: Context) -> Row:
-    """What a row says beside settings and measurements."""
-    emulated = cell.get("device", "ssd") != "ssd" or (cell.get("keep-in") == TIER and bool(context.slow_tier))
-    return {"emulated": emulated}
+@contextmanager
+def throttled(device: str, directory: Path) -> Iterator[machine.Group | None]:
+    """A group whose members read the disk of a directory at the rate of a slower device; None if it is not slower."""
+    if rate := device_rate(device):
+        with machine.new_group("blkio", "io") as group:
+            group.limit_reads(directory, rate)
+            yield group
+    else:
+        yield None
 
 
 def row_of(measured: dict[str, Any], one: dict[str, Any], group: machine.Group | None) -> Row:
@@ -307,8 +263,7 @@ def row_of(measured: dict[str, Any], one: dict[str, Any], group: machine.Group |
     row |= measured
     row["qps"] = measured["queries"] / max(measured["seconds"], 1e-9)
     row["first_qps"] = measured["queries"] / max(measured["first_seconds"], 1e-9)
-    lists = row.pop("lists", None)
-    if lists:
+    if lists := row.pop("lists", None):
         row["miss_rate"] = lists["misses"] / max(lists["hits"] + lists["misses"], 1)
         row |= {f"cache_{name}": lists[name] for name in ("hits", "misses", "reads", "waits")}
     return row
@@ -318,21 +273,16 @@ def sum_of_processes(rows: list[Row]) -> Row:
     """Joins processes that ran at the same time: speeds are summed, latencies averaged."""
     if any(row["checksum"] != rows[0]["checksum"] for row in rows):
         raise CellFailed("the processes of a cell answer the same queries differently")
-    row = dict(rows[0])
-    if "seconds" in row:
-        row |= {name: sum(one[name] for one in rows) for name in ("qps", "first_qps")}
-        row |= {name: sum(one[name] for one in rows) / len(rows) for name in ("p50_us", "p99_us")}
-        row["mean_us"] = 1e6 * sum(one["seconds"] for one in rows) / max(sum(one["queries"] for one in rows), 1)
-    return row
+    sums = {name: sum(row[name] for row in rows) for name in ("qps", "first_qps", "p50_us", "p99_us", "seconds", "queries")}
+    row = rows[0] | {name: sums[name] for name in ("qps", "first_qps")}
+    row |= {name: sums[name] / len(rows) for name in ("p50_us", "p99_us")}
+    return row | {"mean_us": 1e6 * sums["seconds"] / max(sums["queries"], 1)}
 
 
-def sample_rows(cell: Cell, samples: list[list[int]]) -> list[Row]:
+def sample_rows(samples: list[list[int]]) -> list[Row]:
     """A row for each sample of the lookahead (completed queries, queries prefetched), and one with their mean."""
-    if not samples:
-        return []
     rows: list[Row] = [{"ended": ended, "ahead": ahead} for ended, ahead in samples]
-    mean = sum(ahead for _, ahead in samples) / len(samples)
-    return [*rows, {"ended": "all", "ahead_mean": mean}]
+    return [*rows, {"ended": "all", "ahead_mean": fmean(ahead for _, ahead in samples)}] if samples else []
 
 
 class Missing:
@@ -340,64 +290,42 @@ class Missing:
 
     def __init__(self, context: Context):
         self.context = context
-        self.groups = self._try(lambda: check_group(context)) if context.groups else "--no-group: no memory limits"
-        self.throttle = self.groups or self._try(lambda: check_throttle(context))
-        self.disk = self.groups or self._try(lambda: check_disk(context))
-        self.perf = self._try(perf.check)
-
-    @staticmethod
-    def _try(check: Any) -> str | None:
-        try:
-            check()
-        except Failed as error:
-            return str(error)
-        return None
+        data, program = context.data.directory, context.program.path
+        self.groups = why_not(machine.memory_group(64 << 20)) if context.groups else "--no-group: no memory limits"
+        self.throttle = self.groups or why_not(throttled("sas", data))
+        self.disk = self.groups or why_not(machine.seek_disk(program, [data]))
+        self.perf = counters.why_not() if context.counters == "perf" else None
 
     def of(self, cell: Cell) -> str | None:
         """Why a cell cannot be measured here; None if it can."""
-        device = cell.get("device") or "ssd"
+        context, device, mode, cores = self.context, cell.get("device", "ssd"), cell.get("mode"), cell.get("cores", "1")
         of_device = self.disk if device == "hdd" else self.throttle if device_rate(device) else None
-        if cell.get("index") and (cell.experiment == "indexing" or cell.get("cores", "1") != "1"):
+        if cell.get("index") and (cell.experiment == "indexing" or cores != "1"):
             return "--index: indexing, and several processes, need a generated index"
         if cell.experiment != "queries":
             return of_device
-        context, cores = self.context, cell.get("cores", "1")
-        reasons = [
-            (cell.get("region") == TIER or cell.get("meta-tier") == TIER)
-            and not context.tier
-            and "no second memory tier; name one by --tier, such as numa:1 or dax:PATH",
-            cell.get("keep-in") == TIER
-            and not context.tier
-            and not context.slow_tier
-            and "no second memory tier; name one by --tier, or emulate one by --slow-tier, such as 300",
-            cell.get("kernel") not in (None, *context.facts["kernels"])
-            and f"the processor does not run the kernel {cell.get('kernel')}",
-            context.counters == "callgrind"
-            and (cell.get("mode") != "memory" or cell.get("keep-in") == TIER)
-            and "callgrind simulates neither memory tiers nor prefetching, only an index in memory",
-            bool(cell.get("counters"))
-            and not context.counters
-            and "counters are a run of their own: --counters perf, or --counters callgrind, which simulates some",
-            context.counters == "perf" and self.perf,
-            of_device,
-            (context.groups or cell.get("mode") in ("base", "base-prefetch")) and self.groups,
-            cores != "1"
-            and real_region(cell.get("region"), context).split(":")[0] in ("file", "dax")
-            and f"{cores} processes cannot share a region with a file; use dram or hugetlb",
-        ]
-        return next((reason for reason in reasons if reason), None)
+        if TIER in (cell.get("region"), cell.get("meta-tier")) and not context.tier:
+            return "no second memory tier; name one by --tier, such as numa:1 or dax:PATH"
+        if cell.get("keep-in") == TIER and not (context.tier or context.slow_tier):
+            return "no second memory tier; name one by --tier, or emulate one by --slow-tier, such as 300"
+        if cell.get("kernel") not in ("", *context.facts["kernels"]):
+            return f"the processor does not run the kernel {cell.get('kernel')}"
+        if context.counters == "callgrind" and (mode != "memory" or cell.get("keep-in") == TIER):
+            return "callgrind simulates neither memory tiers nor prefetching, only an index in memory"
+        if cell.get("counters") and not context.counters:
+            return "counters are a run of their own: --counters perf, or --counters callgrind, which simulates some"
+        needs_group = context.groups or mode in ("base", "base-prefetch")
+        if reason := self.perf or of_device or (self.groups if needs_group else None):
+            return reason
+        if cores != "1" and real_region(cell.get("region"), context).split(":")[0] in ("file", "dax"):
+            return f"{cores} processes cannot share a region with a file; use dram or hugetlb"
+        return None
 
 
-def check_group(context: Context) -> None:
-    with machine.Hierarchy.find("memory", "memory").group() as group:
-        group.limit_memory(64 << 20)
-
-
-def check_throttle(context: Context) -> None:
-    with ExitStack() as stack:
-        throttle_of("sas", context.data.directory, stack)
-
-
-def check_disk(context: Context) -> None:
-    with machine.seek_disk(context.program.path, [context.data.directory]):
-        pass
+def why_not(needed: AbstractContextManager[Any]) -> str | None:
+    """Why something that cells need cannot be had here; None if it can."""
+    try:
+        with needed:
+            return None
+    except Failed as error:
+        return str(error)

@@ -1,7 +1,6 @@
 """Plots of figures, with the axes of the papers."""
 
-from __future__ import annotations
-
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib
@@ -9,10 +8,10 @@ import matplotlib
 matplotlib.use("svg")
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tierdex_driver import verdicts
 from tierdex_driver.definitions import Figure, as_text
 from tierdex_driver.store import Row
 
@@ -26,17 +25,15 @@ MARKERS = "osD^vPX*<>"
 
 def frame(figure: Figure, rows: list[Row]) -> pd.DataFrame:
     """One line for each point, measure and round: dimensions as text, `measure`, `round`, `value`."""
-    plot = figure.plot
-    found = []
+    plot, found = figure.plot, []
     for row in rows:
-        if all(name in row for name in figure.dimensions):
-            point = {name: "" if row[name] is None else as_text(row[name]) for name in figure.dimensions}
-            values = ((measure, row.get(measure)) for measure in plot["y"])
-            found += [
-                point | {"measure": measure, "round": row["round"], "value": value * plot.get("factor", 1.0)}
-                for measure, value in values
-                if isinstance(value, int | float)
-            ]
+        point = verdicts.point_of(figure, row)
+        if point is not None and plot["x"] in row:
+            same = dict(point) | {plot["x"]: as_text(row[plot["x"]]), "round": row["round"]}
+            values = {measure: row.get(measure) for measure in plot["y"]}
+            numbers = {measure: value for measure, value in values.items() if isinstance(value, int | float)}
+            factor = plot.get("factor", 1.0)
+            found += [same | {"measure": measure, "value": value * factor} for measure, value in numbers.items()]
     return pd.DataFrame(found)
 
 
@@ -86,17 +83,14 @@ def draw_panel(axis: Axes, figure: Figure, panel: pd.DataFrame, line_names: list
     xs = list(dict.fromkeys(panel[plot["x"]]))
     numbers = all(is_number(x) for x in xs)
     single = bool(line_names) and all(len(line.groupby(plot["x"])) == 1 for _, line in groups(panel, line_names))
-    for number, (name, line) in enumerate(groups(panel, line_names)):
-        by_x = line.groupby(plot["x"], sort=False)["value"]
-        middle, low, high = by_x.median(), by_x.min(), by_x.max()
-        places = np.array([float(x) if numbers else xs.index(x) for x in middle.index])
-        order = np.argsort(places)
-        spread = np.array([middle - low, high - middle])[:, order]
-        marker = MARKERS[number % len(MARKERS)]
-        label = " ".join(part for part in name if part)
-        axis.errorbar(places[order], middle.to_numpy()[order], spread, marker=marker, ms=4, lw=1.2, capsize=2, label=label)
+    for marker, (name, line) in zip(cycle(MARKERS), groups(panel, line_names), strict=False):
+        places = line[plot["x"]].map(float if numbers else xs.index)
+        rounds = line["value"].groupby(places).agg(["median", "min", "max"])
+        middle, label = rounds["median"], " ".join(part for part in name if part)
+        bars = [middle - rounds["min"], rounds["max"] - middle]
+        axis.errorbar(middle.index, middle, bars, marker=marker, ms=4, lw=1.2, capsize=2, label=label)
         if single:
-            axis.annotate(label, (places[0], middle.iloc[0]), xytext=(4, 2), textcoords="offset points", fontsize=5)
+            axis.annotate(label, (middle.index[0], middle.iloc[0]), xytext=(4, 2), textcoords="offset points", fontsize=5)
     if not numbers:
         axis.set_xticks(range(len(xs)), xs, rotation=30, ha="right", fontsize=7)
     if plot.get("logarithmic"):

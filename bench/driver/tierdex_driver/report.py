@@ -1,8 +1,9 @@
 """The summary of a run: each claim with its bounds, what was measured, and a verdict."""
 
-from __future__ import annotations
-
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Self
 
 from tierdex_driver import verdicts
 from tierdex_driver.definitions import Claim, Figure
@@ -22,13 +23,13 @@ class Result:
     verdicts: list[Verdict]
     reasons: list[str]
 
-    @staticmethod
-    def of(figure: Figure, scale: str, store: Store, missing: Missing) -> Result:
+    @classmethod
+    def of(cls, figure: Figure, scale: str, store: Store, missing: Missing) -> Self:
         cells = figure.cells(scale)
         rows = [row for cell in cells for row in store.rows(cell)]
         left = [cell for cell in cells if not store.rounds(cell)]
         reasons = list(dict.fromkeys(missing.of(cell) or store.failure(cell) or NOT_RUN for cell in left))
-        return Result(figure, rows, [verdicts.judge(figure, claim, rows) for claim in figure.claims], reasons)
+        return cls(figure, rows, [verdicts.judge(figure, claim, rows) for claim in figure.claims], reasons)
 
     @property
     def was_run(self) -> bool:
@@ -40,7 +41,7 @@ def control_text(claim: Claim, results: dict[str, Result]) -> str:
     """What the control of a claim says about the reason why it differs."""
     if not claim.because:
         return "not explained"
-    control = results.get(claim.control or "")
+    control = results.get(claim.control)
     if control is None or not control.verdicts:
         return f"perhaps because {claim.because}"
     found = {verdict.name for verdict in control.verdicts}
@@ -55,10 +56,10 @@ def ratios_text(ratios: tuple[Ratio, ...]) -> str:
     """The ratio with its interval; of several the smallest and the largest."""
     if not ratios:
         return "-"
-    ordered = sorted(ratios, key=lambda ratio: ratio.mean)
-    ends = ordered if len(ordered) == 1 else [ordered[0], ordered[-1]]
-    text = " to ".join(ratio_text(ratio) for ratio in ends)
-    return text if len(ordered) <= 1 else f"{text} ({len(ordered)} ratios)"
+    if len(ratios) == 1:
+        return ratio_text(ratios[0])
+    least, most = (end(ratios, key=lambda ratio: ratio.mean) for end in (min, max))
+    return f"{ratio_text(least)} to {ratio_text(most)} ({len(ratios)} ratios)"
 
 
 def ratio_text(ratio: Ratio) -> str:
@@ -66,6 +67,14 @@ def ratio_text(ratio: Ratio) -> str:
     if ratio.exact or len(ratio.rounds) < 2:
         return f"{ratio.mean:.3g}"
     return f"{ratio.mean:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def aligned(rows: list[dict[str, str]], left: Container[int]) -> list[list[str]]:
+    """The headings and rows of a table with columns of equal width: texts are on the left, numbers on the right."""
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [str.ljust if at in left else str.rjust for at in range(len(widths))]
+    return [[side(text, width) for side, text, width in zip(sides, line, widths, strict=True)] for line in lines]
 
 
 def markdown(results: list[Result], scale: str, command: str) -> str:
@@ -80,17 +89,13 @@ def markdown(results: list[Result], scale: str, command: str) -> str:
         "ratios lie within the bounds with their intervals, *differs* if one lies outside, and is *undecided* otherwise.",
         "",
     ]
-    paper = None
-    for result in results:
-        figure = result.figure
-        if figure.paper["title"] != paper:
-            paper = figure.paper["title"]
-            lines += [f"## {paper}", ""]
-            lines += ["| figure | claim | paper | condition | here | rounds | verdict |", "|---|---|---|---|---|---:|---|"]
-        for claim, verdict in zip(figure.claims, result.verdicts, strict=True):
-            lines.append(f"| {' | '.join(cells_of(result, claim, verdict, by_name))} |")
-        if figure is results[-1].figure or results[results.index(result) + 1].figure.paper["title"] != paper:
-            lines.append("")
+    for title, group in groupby(results, lambda result: result.figure.paper["title"]):
+        lines += [f"## {title}", "", "| figure | claim | paper | condition | here | rounds | verdict |"]
+        lines.append("|---|---|---|---|---|---:|---|")
+        for result in group:
+            for claim, verdict in zip(result.figure.claims, result.verdicts, strict=True):
+                lines.append(f"| {' | '.join(cells_of(result, claim, verdict, by_name))} |")
+        lines.append("")
     if scale == "small":
         lines.insert(4, "**Nothing at the scale `small` says anything about a claim.**\n")
     return "\n".join(lines)

@@ -1,14 +1,14 @@
 """Finished measurements: a file of JSON lines, one for each cell and round, so that an interrupted run continues."""
 
-from __future__ import annotations
-
-import fcntl
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tierdex_driver import machine
 from tierdex_driver.definitions import Cell
-from tierdex_driver.errors import Failed, Usage
+from tierdex_driver.errors import CellFailed, Failed, Usage
 
 Row = dict[str, Any]
 
@@ -24,10 +24,7 @@ class Store:
         self.lines: dict[tuple[str, int], dict[str, Any]] = {}
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise Usage(f"another run writes {path}; choose another directory by --out") from error
+        machine.lock(self._file, Usage(f"another run writes {path}; choose another directory by --out"))
         self._file.seek(0)
         whole, _, torn = self._file.read().rpartition(b"\n")
         if torn:
@@ -44,16 +41,25 @@ class Store:
                 raise Failed(f"{path}: line {number} is malformed; remove the file to measure again") from error
         if not texts:
             self._write(header)
-        elif found != header:
-            different = sorted(name for name in found.keys() | header.keys() if found.get(name) != header.get(name))
+        elif different := sorted(name for name in found.keys() | header.keys() if found.get(name) != header.get(name)):
             raise Usage(f"{path} has measurements with another {', '.join(different)}; choose another directory by --out")
 
-    def add(self, cell: Cell, round: int, seconds: float, rows: list[Row] | None, failed: str | None) -> None:
+    def measure(self, cell: Cell, round: int, rows_of: Callable[[], list[Row]]) -> dict[str, Any]:
+        """Measures a cell in a round. Returns the line that is stored: with the rows, or why it failed."""
+        began = time.monotonic()
+        try:
+            found: list[Row] | str = rows_of()
+        except CellFailed as error:
+            found = str(error)
+        return self.add(cell, round, time.monotonic() - began, found)
+
+    def add(self, cell: Cell, round: int, seconds: float, found: list[Row] | str) -> dict[str, Any]:
         """Stores the rows of a cell in a round, or why it failed. Replaces an earlier failure."""
-        line = {"cell": str(cell), "round": round, "seconds": round_digits(seconds)}
-        line |= {"failed": failed} if rows is None else {"rows": rows}
+        line = {"cell": str(cell), "round": round, "seconds": float(f"{seconds:.6g}")}
+        line |= {"failed" if isinstance(found, str) else "rows": found}
         self._write(line)
         self.lines[str(cell), round] = line
+        return line
 
     def _write(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
@@ -81,10 +87,4 @@ class Store:
 
     def failure(self, cell: Cell) -> str | None:
         """Why a cell failed, if it has no rows."""
-        failures = [line["failed"] for (name, _), line in self.lines.items() if name == str(cell) and "failed" in line]
-        return failures[0] if failures and not self.rounds(cell) else None
-
-
-def round_digits(value: float) -> float:
-    """A number with six significant digits."""
-    return float(f"{value:.6g}")
+        return None if self.rounds(cell) else next(iter(self.failures([cell])), None)

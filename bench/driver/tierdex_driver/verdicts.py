@@ -8,8 +8,6 @@ at a level corrected for the number of ratios (Bonferroni). Verdicts are looked 
 each look has half of the rate of errors of 5%. With fewer than 6 rounds a claim about times is undecided.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass
@@ -72,16 +70,19 @@ class Verdict:
     outside: tuple[Ratio, ...] = ()
 
 
-def points(figure: Figure, measure: str, rows: list[Row]) -> dict[Point, dict[int, float]]:
-    """The values of a measure by point (a value for each dimension of the figure) and round. A measured axis is no part
-    of the point. Rows without the measure or a dimension give none."""
+def point_of(figure: Figure, row: Row) -> Point | None:
+    """The value of a row for each dimension of a figure, but for a measured axis. None if one is missing."""
     plot = figure.plot
     names = [name for name in figure.dimensions if not (plot.get("measured-x") and name == plot["x"])]
+    return tuple((name, as_text(row[name])) for name in names) if all(name in row for name in names) else None
+
+
+def points(figure: Figure, measure: str, rows: list[Row]) -> dict[Point, dict[int, float]]:
+    """The values of a measure by point and round. Rows without the measure or a dimension give none."""
     found: dict[Point, dict[int, float]] = {}
     for row in rows:
-        value = row.get(measure)
-        if isinstance(value, int | float) and all(name in row for name in names):
-            point = tuple((name, "" if row[name] is None else as_text(row[name])) for name in names)
+        value, point = row.get(measure), point_of(figure, row)
+        if isinstance(value, int | float) and point is not None:
             values = found.setdefault(point, {})
             if values.setdefault(row["round"], float(value)) != value:
                 raise Failed(f"{figure.name}: two cells have the point {dict(point)}; name what differs as a dimension")
@@ -96,21 +97,17 @@ def is_selected(point: Point, selector: dict[str, Any]) -> bool:
 def ratios(figure: Figure, claim: Claim, rows: list[Row]) -> list[Ratio]:
     """The ratios of a claim: of each two points that differ only in what the selectors of the claim name."""
     measured = points(figure, claim.measure, rows)
-    among = {point: values for point, values in measured.items() if is_selected(point, claim.where)}
-    free = set(claim.of) | set(claim.to or {})
+    among = [point for point in measured if is_selected(point, claim.where)]
+    free = {*claim.of, *claim.to}
     exact = is_exact(figure.data["experiment"], claim.measure)
     found = []
-    for of, values in among.items():
-        if not is_selected(of, claim.of):
-            continue
-        for to, others in among.items():
-            is_alike = [pair for pair in of if pair[0] not in free] == [pair for pair in to if pair[0] not in free]
-            if of == to or not is_alike or not is_selected(to, claim.to or {}):
-                continue
-            both = sorted(values.keys() & others.keys())
-            pairs = [quotient(values[round], others[round]) for round in both]
-            if pairs:
-                found.append(Ratio(of, to, tuple(pairs), exact))
+    for of, to in itertools.permutations(among, 2):
+        is_alike = all(one == other or one[0] in free for one, other in zip(of, to, strict=True))
+        if is_alike and is_selected(of, claim.of) and is_selected(to, claim.to):
+            both = sorted(measured[of].keys() & measured[to].keys())
+            if both:
+                rounds = tuple(quotient(measured[of][round], measured[to][round]) for round in both)
+                found.append(Ratio(of, to, rounds, exact))
     return found
 
 
@@ -127,21 +124,10 @@ def judge(figure: Figure, claim: Claim, rows: list[Row]) -> Verdict:
     if not found:
         return Verdict(NOT_MEASURABLE, ())
     rate = intervals.ERROR_RATE / LOOKS
-    enough = [ratio.exact or len(ratio.rounds) >= ROUNDS_MIN for ratio in found]
-    inside = [
-        known and all(claim.holds(end) for end in ratio.interval(rate)) for ratio, known in zip(found, enough, strict=True)
-    ]
-    outside = [
-        known and is_outside(claim, ratio.interval(rate / len(found))) for ratio, known in zip(found, enough, strict=True)
-    ]
-    if any(outside):
-        return Verdict(DIFFERS, found, outside=tuple(itertools.compress(found, outside)))
-    if all(inside):
-        return Verdict(AGREES, found)
-    return Verdict(UNDECIDED, found, tuple(ratio for ratio, within in zip(found, inside, strict=True) if not within))
-
-
-def is_outside(claim: Claim, interval: tuple[float, float]) -> bool:
-    low, high = interval
-    below = claim.at_least is not None and high < claim.at_least
-    return below or (claim.at_most is not None and low > claim.at_most)
+    decided = [ratio for ratio in found if ratio.exact or len(ratio.rounds) >= ROUNDS_MIN]
+    outside = tuple(ratio for ratio in decided if claim.excludes(*ratio.interval(rate / len(found))))
+    if outside:
+        return Verdict(DIFFERS, found, outside=outside)
+    inside = [ratio for ratio in decided if claim.includes(*ratio.interval(rate))]
+    open_ratios = tuple(ratio for ratio in found if ratio not in inside)
+    return Verdict(UNDECIDED if open_ratios else AGREES, found, open_ratios)

@@ -4,9 +4,9 @@ Numbers of matches must be equal. The overlap of the ten best hits depends on th
 and break ties differently. Scores are compared by rank, up to a constant factor.
 """
 
-from __future__ import annotations
+from statistics import fmean
 
-from statistics import fmean, median
+import numpy as np
 
 from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed
@@ -16,8 +16,8 @@ from tierdex_driver.peers.text import say
 from tierdex_driver.store import Row, Store
 
 SAMPLE = 100
-# Percentage of the quotients of scores whose largest deviation from their median is reported.
-SHARE = 95
+# Share of the quotients of scores whose largest deviation from their median is reported.
+SHARE = 0.95
 UNSUPPORTED = "UNSUPPORTED"
 
 # The number of matches, and documents and scores of the ten best hits; None where the engine has no answer.
@@ -54,7 +54,7 @@ def compare(store: Store, sets: list[Set], samples: dict[str, Sample]) -> None:
             row = difference(samples[base][one.name], samples[other][one.name])
             if row["first"]:
                 say(f"{one.name}: {other} has other matches than {base}: {row['first']}")
-            store.add(cell(one, other), 1, 0.0, [row | {"base": base}], None)
+            store.add(cell(one, other), 1, 0.0, [row | {"base": base}])
 
 
 def difference(expected: dict[str, Answer], found: dict[str, Answer]) -> Row:
@@ -77,6 +77,4 @@ def difference(expected: dict[str, Answer], found: dict[str, Answer]) -> Row:
 
 def spread(values: list[float]) -> float:
     """How far 95% of the values are from their median, as a share of it."""
-    middle = median(values)
-    off = sorted(abs(value / middle - 1) for value in values)
-    return off[min(len(off) * SHARE // 100, len(off) - 1)]
+    return float(np.quantile(abs(np.array(values) / np.median(values) - 1), SHARE, method="higher"))

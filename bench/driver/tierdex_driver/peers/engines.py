@@ -4,8 +4,6 @@ Each peer is a program with the commands `version`, `index TOKENS DIR --memory B
 its own. Cargo builds tierdex, Tantivy and SeekStorm, Maven Lucene, and pip installs the binding of PISA.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -39,10 +37,10 @@ class Engine:
 
     kind: str
     version: str
-    program: tuple[str, ...]
-    files: tuple[Path, ...]
+    program: list[str]
+    files: list[Path]
     # Words of a server that takes little memory, where they differ.
-    small: tuple[str, ...] = ()
+    small: list[str]
 
     def digest(self) -> str:
         """Release and build; measurements of different builds are not mixed."""
@@ -81,9 +79,15 @@ class Contender:
         directory = str(self.directory(settings))
         first = ["--positions"] if self.positions else []
         if self.kind == "tierdex":
-            merge = "none" if self.segments > 1 else "one"
-            common = ["--format", "tsv", "--columns", "text", "--threads", "1", "--merge", merge]
-            common = [*self.engine.program, "index", "--out", directory, *common, "--memory", f"{settings.memory}M"]
+            common = [*self.engine.program, "index", "--out", directory, "--format", "tsv", "--columns", "text"]
+            common += [
+                "--threads",
+                "1",
+                "--merge",
+                "none" if self.segments > 1 else "one",
+                "--memory",
+                f"{settings.memory}M",
+            ]
             first += ["--tokenizer", "whitespace", "--store", "none", "--norms", settings.norms]
             return [[*common, *(first if part == parts[0] else ["--append"]), str(part)] for part in parts]
         if self.segments > 1:
@@ -95,7 +99,7 @@ class Contender:
         """The words of the server; with a limit those for a command."""
         program = self.engine.small if self.advice and self.engine.small else self.engine.program
         if self.kind == "tierdex":
-            program = (str(self.engine.files[1]),)
+            program = [str(self.engine.files[1])]
         words = [*program, "serve", str(self.directory(settings))]
         if self.advice:
             return [*words, "--advice", self.advice]
@@ -115,8 +119,6 @@ class Contender:
 
 def cache_flags(settings: Settings) -> list[str]:
     """Flags of tierdex under a limit: its cache is a part of its memory budget, which is a part of the limit."""
-    if settings.tierdex_flags is not None:
-        return list(settings.tierdex_flags.split())
     size = settings.limit - settings.tierdex_spare
     return ["--cache", f"dram:{size}"] if settings.beyond_own else ["--dram", str(size)]
 
@@ -188,7 +190,7 @@ def build(kind: str, work: Path) -> Engine:
         files = [cargo(WORKSPACE, f"tierdex-peer-{kind}", f"tierdex-peer-{kind}")]
         program = [str(files[0])]
     version = run([*program, "--version" if kind == "tierdex" else "version"]).strip().split("\n")[-1]
-    return Engine(kind, version, tuple(program), tuple(files), tuple(small))
+    return Engine(kind, version, program, files, small)
 
 
 def cargo(directory: Path, package: str, program: str) -> Path:
@@ -196,10 +198,10 @@ def cargo(directory: Path, package: str, program: str) -> Path:
     words = ["build", "--release", "--quiet", "-p", package, "--message-format", "json"]
     lines = run([os.environ.get("CARGO", "cargo"), *words], directory).splitlines()
     paths = [json.loads(line).get("executable") for line in lines if line.startswith("{")]
-    for path in paths:
-        if path and Path(path).stem == program:
-            return Path(path)
-    raise Failed(f"cargo built no program {program} of {package}")
+    found = [Path(path) for path in paths if path and Path(path).stem == program]
+    if not found:
+        raise Failed(f"cargo built no program {program} of {package}")
+    return found[0]
 
 
 def java_home() -> Path:

@@ -1,7 +1,5 @@
 """Indexes the text by each engine, one thread each, and stores the resources next to the indexes."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path
@@ -32,7 +30,11 @@ def prepare(settings: Settings, corpus: Corpus, contenders: list[Contender]) -> 
     Returns the medians of CPU seconds, seconds and peak bytes, and the size in bytes, of each index.
     """
     indexes = {one.directory(settings): one for one in contenders}
-    plan = {directory: max(int(settings.index_rounds), is_old(directory, one)) for directory, one in indexes.items()}
+    plan = dict.fromkeys(indexes, settings.index_rounds)
+    for directory, one in indexes.items():
+        done = mark(directory)
+        if not done.exists() or done.stat().st_mtime < one.engine.files[0].stat().st_mtime:
+            plan[directory] = max(settings.index_rounds, 1)
     for round in range(max(plan.values(), default=0)):
         for directory, one in indexes.items():
             if round < plan[directory]:
@@ -47,12 +49,6 @@ def prepare(settings: Settings, corpus: Corpus, contenders: list[Contender]) -> 
         size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
         found.append([directory.name, one.kind, one.tail, size, *measured])
     return pd.DataFrame(found, columns=["index", "kind", "tail", "bytes", *COLUMNS])
-
-
-def is_old(directory: Path, one: Contender) -> bool:
-    """Whether the index is missing or older than its engine."""
-    done = mark(directory)
-    return not done.exists() or done.stat().st_mtime < one.engine.files[0].stat().st_mtime
 
 
 def mark(directory: Path) -> Path:

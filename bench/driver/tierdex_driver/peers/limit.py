@@ -5,12 +5,10 @@ does not fit gets the limit beyond its own memory. A batch has a process and a c
 once; only Lucene runs it before, so that its code is compiled, and then the page cache of its group is dropped.
 """
 
-from __future__ import annotations
-
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tierdex_driver import machine
@@ -18,9 +16,8 @@ from tierdex_driver.definitions import Cell
 from tierdex_driver.errors import CellFailed, Failed
 from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
-from tierdex_driver.peers.rounds import Case, speed
-from tierdex_driver.peers.server import Server
-from tierdex_driver.peers.sets import Set
+from tierdex_driver.peers.rounds import Case, Party, speed
+from tierdex_driver.peers.server import Server, serve
 from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import say
 from tierdex_driver.store import Row, Store
@@ -33,24 +30,24 @@ def trial_cell(engine: str) -> Cell:
     return Cell("trial", (("engine", engine),))
 
 
-def measure(settings: Settings, store: Store, contenders: list[Contender], cases: list[Case]) -> None:
+def measure(settings: Settings, store: Store, party: Party) -> None:
     """Tries the contenders and measures what is missing in the store."""
     rounds = range(1, settings.rounds + 1)
-    names = [one.name for one in contenders if all(row["admitted"] for row in store.rows(trial_cell(one.name)))]
-    if all(store.has(case.cell(name), round) for case in cases for name in names for round in rounds):
+    names = [name for name in party.names if all(row["admitted"] for row in store.rows(trial_cell(name)))]
+    if all(store.has(case.cell(name), round) for case in party.cases for name in names for round in rounds):
         return
     with ExitStack() as stack:
         if settings.read_ahead_kb:
             stack.enter_context(machine.read_ahead(settings.work, settings.read_ahead_kb))
-        runner = Runner(settings, store, machine.Hierarchy.find("memory", "memory"), cases)
-        for case in cases:
+        runner = Runner(settings, store, party)
+        for case in party.cases:
             case.write()
-        limits = runner.try_all(contenders)
-        admitted = [one for one in contenders if one.name in limits]
+        limits = runner.try_all()
+        admitted = [one for one in party.contenders if one.name in limits]
         for round in rounds:
             say(f"round {round} of {settings.rounds}")
             first = (round - 1) % max(len(admitted), 1)
-            for case in cases:
+            for case in party.cases:
                 for one in admitted[first:] + admitted[:first]:
                     if not store.has(case.cell(one.name), round):
                         runner.measure(one, limits[one.name], case, round)
@@ -62,24 +59,19 @@ class Runner:
 
     settings: Settings
     store: Store
-    hierarchy: machine.Hierarchy
-    cases: list[Case]
+    party: Party
 
-    @property
-    def sets(self) -> list[Set]:
-        return list(dict.fromkeys(case.set for case in self.cases))
-
-    def try_all(self, contenders: list[Contender]) -> dict[str, int]:
+    def try_all(self) -> dict[str, int]:
         """Stores and returns the limits of those that run in them, and compares their answers."""
         samples, limits = {}, {}
-        for one in contenders:
+        for one in self.party.contenders:
             say(f"trying {one.name}")
             row = self._limits(one)
             limit, own = row["limit"], row["own"]
             note = f"{one.name} needs {own} bytes without its index; its limit is {limit}" if own else None
             try:
                 with self._running(one, limit, "COUNT") as (server, _):
-                    samples[one.name] = check.sample(self.sets, server)
+                    samples[one.name] = check.sample(self.party.sets, server)
                 limits[one.name] = int(limit)
             except CellFailed as error:
                 if one.kind == "tierdex":
@@ -87,8 +79,8 @@ class Runner:
                 note = f"{one.name} does not run in {limit} bytes: {error}"
             if note:
                 say(note)
-            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"note": note, "admitted": one.name in limits}], None)
-        check.compare(self.store, self.sets, samples)
+            self.store.add(trial_cell(one.name), 1, 0.0, [row | {"note": note, "admitted": one.name in limits}])
+        check.compare(self.store, self.party.sets, samples)
         return limits
 
     def _limits(self, one: Contender) -> Row:
@@ -109,8 +101,8 @@ class Runner:
     def _own(self, one: Contender) -> int:
         """Memory of the process without page cache after all queries; of tierdex with its postings cache."""
         with self._running(one, AMPLE_BYTES, "TOP_COUNT") as (server, group):
-            check.sample(self.sets, server)
-            for case in self.cases * self.settings.warm:
+            check.sample(self.party.sets, server)
+            for case in self.party.cases * self.settings.warm:
                 server.batch(case.file)
             own = group.own_memory()
         if own is None:
@@ -124,37 +116,28 @@ class Runner:
         machine.drop_pages(one.directory(self.settings))
         if not self.settings.beyond_own:
             machine.drop_pages(Path(words[0]))
-        with self.hierarchy.group() as group:
-            group.limit_memory(limit)
-            try:
-                with Server(one.name, [*group.words(), *words], self.settings.work) as server:
-                    yield server, group
-            except CellFailed as error:
-                if group.was_out_of_memory():
-                    raise CellFailed("killed: out of memory") from error
-                raise
+        with (
+            machine.memory_group(limit) as group,
+            serve(one.name, [*group.words(), *words], self.settings.work) as server,
+        ):
+            yield server, group
 
     def measure(self, one: Contender, limit: int, case: Case, round: int) -> None:
         """Stores a batch, or why a peer failed."""
-        began = time.monotonic()
-        rows, failed = None, None
-        try:
-            with self._running(one, limit, case.command) as (server, group):
-                rows = [self._batch(one, case, server, group)]
-        except CellFailed as error:
+        line = self.store.measure(case.cell(one.name), round, partial(self._rows, one, limit, case))
+        if "failed" in line:
             if one.kind == "tierdex":
-                raise
-            failed = str(error)
-            say(f"{case.set.name} {case.command}: {one.name}: {failed}")
-        self.store.add(case.cell(one.name), round, time.monotonic() - began, rows, failed)
+                raise CellFailed(line["failed"])
+            say(f"{case.set.name} {case.command}: {one.name}: {line['failed']}")
 
-    def _batch(self, one: Contender, case: Case, server: Server, group: machine.Group) -> Row:
-        for _ in range(self.settings.warm if one.kind == "lucene" else 0):
-            server.batch(case.file)
-        group.reclaim()
-        machine.drop_pages(one.directory(self.settings))
-        before = server.bytes_fetched()
-        batch = server.batch(case.file)
-        after = server.bytes_fetched()
-        fetched = None if before is None or after is None else (after - before) / max(batch["n"], 1)
-        return speed(batch) | {"fetched": fetched, "peak": group.peak(), "own": group.own_memory()}
+    def _rows(self, one: Contender, limit: int, case: Case) -> list[Row]:
+        with self._running(one, limit, case.command) as (server, group):
+            for _ in range(self.settings.warm if one.kind == "lucene" else 0):
+                server.batch(case.file)
+            group.reclaim()
+            machine.drop_pages(one.directory(self.settings))
+            before = server.bytes_fetched()
+            batch = server.batch(case.file)
+            after = server.bytes_fetched()
+            fetched = None if before is None or after is None else (after - before) / max(batch["n"], 1)
+            return [speed(batch) | {"fetched": fetched, "peak": group.peak(), "own": group.own_memory()}]

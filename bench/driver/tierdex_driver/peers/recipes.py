@@ -14,8 +14,6 @@ A pattern is a query with placeholders; the words of a query differ.
 | `game` | a real query: the name of its file is in `FILES` |
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 LIMITED = ("single-h", "and-hh")

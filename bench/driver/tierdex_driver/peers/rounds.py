@@ -5,17 +5,14 @@ repeated, equally for all engines, so that a batch takes long enough to be timed
 at least three, because it compiles code while it runs. Another engine is the first in each round.
 """
 
-from __future__ import annotations
-
-import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tierdex_driver.definitions import Cell
 from tierdex_driver.peers import check
 from tierdex_driver.peers.engines import Contender
-from tierdex_driver.peers.server import Server
+from tierdex_driver.peers.server import Server, serve
 from tierdex_driver.peers.sets import Set
 from tierdex_driver.peers.settings import Settings
 from tierdex_driver.peers.text import say
@@ -56,6 +53,22 @@ class Case:
         return all(store.has(self.cell(name), round) for name, round in needed)
 
 
+@dataclass(frozen=True)
+class Party:
+    """Contenders, and the cases that they run."""
+
+    contenders: list[Contender]
+    cases: list[Case]
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in self.contenders]
+
+    @property
+    def sets(self) -> list[Set]:
+        return list(dict.fromkeys(case.set for case in self.cases))
+
+
 def cases_of(settings: Settings, sets: list[Set]) -> list[Case]:
     return [
         Case(one, command, threads, settings.data / "sets" / f"{one.name}-{command}.batch")
@@ -71,44 +84,39 @@ def speed(batch: dict[str, int], times: int = 1) -> Row:
     return {"qps": qps, "p50_ns": batch["p50_ns"], "p99_ns": batch["p99_ns"], "sum": batch["sum"] // times}
 
 
-def measure(settings: Settings, store: Store, contenders: list[Contender], cases: list[Case]) -> None:
+def measure(settings: Settings, store: Store, party: Party) -> None:
     """Compares answers and measures what is missing in the store."""
-    names = [one.name for one in contenders]
-    cases = [case for case in cases if not case.is_done(store, names, settings.rounds)]
-    if not cases:
+    left = replace(party, cases=[case for case in party.cases if not case.is_done(store, party.names, settings.rounds)])
+    if not left.cases:
         return
     with ExitStack() as stack:
         servers = {}
-        for one in contenders:
+        for one in party.contenders:
             say(f"starting {one.name}")
-            server = Server(one.name, one.serve_command(settings), settings.work)
-            servers[one.name] = stack.enter_context(server)
+            servers[one.name] = stack.enter_context(serve(one.name, one.serve_command(settings), settings.work))
         say("comparing answers")
-        sets = list(dict.fromkeys(case.set for case in cases))
-        check.compare(store, sets, {name: check.sample(sets, server) for name, server in servers.items()})
+        check.compare(store, left.sets, {name: check.sample(left.sets, server) for name, server in servers.items()})
         for threads in settings.threads:
-            run_rounds(settings, store, servers, [case for case in cases if case.threads == threads])
+            run_rounds(settings, store, servers, [case for case in left.cases if case.threads == threads])
 
 
 def run_rounds(settings: Settings, store: Store, servers: dict[str, Server], cases: list[Case]) -> None:
     times = {case: first_pass(case, store, servers, settings.batch * 1_000_000) for case in cases}
     warm = settings.warm - 1
-    for number in range(warm + settings.rounds):
-        round = number - warm + 1
-        say(f"warm-up {number + 1} of {warm}" if round < 1 else f"round {round} of {settings.rounds}")
+    for round in range(1 - warm, settings.rounds + 1):
+        say(f"warm-up {round + warm} of {warm}" if round < 1 else f"round {round} of {settings.rounds}")
         for case in cases:
             names = list(case.walls(store, list(servers)))
             if round == 1 and "lucene" in names:
                 for _ in range(WARM_COMPILED - warm):
                     servers["lucene"].batch(case.file, case.threads)
-            first = number % max(len(names), 1)
+            first = (round + warm - 1) % max(len(names), 1)
             for name in names[first:] + names[:first]:
-                if round <= FIRST or not store.has(case.cell(name), round):
-                    began = time.monotonic()
+                if round < 1 or not store.has(case.cell(name), round):
                     batch = servers[name].batch(case.file, case.threads)
-                    if round > FIRST:
+                    if round >= 1:
                         row = speed(batch, times[case]) | {"times": times[case]}
-                        store.add(case.cell(name), round, time.monotonic() - began, [row], None)
+                        store.add(case.cell(name), round, batch["wall_ns"] / 1e9, [row])
 
 
 def first_pass(case: Case, store: Store, servers: dict[str, Server], batch_ns: int) -> int:
@@ -118,7 +126,7 @@ def first_pass(case: Case, store: Store, servers: dict[str, Server], batch_ns: i
         batch = server.batch(case.file, case.threads)
         if not store.has(case.cell(name), FIRST):
             row = {"unsupported": batch["unsupported"], "wall_ns": batch["wall_ns"]}
-            store.add(case.cell(name), FIRST, batch["wall_ns"] / 1e9, [row], None)
+            store.add(case.cell(name), FIRST, batch["wall_ns"] / 1e9, [row])
     walls = case.walls(store, list(servers)).values() or [1]
     wanted = batch_ns * case.threads
     most = min(max(wanted * SLOWEST // max(walls), 1), TIMES_MAX)

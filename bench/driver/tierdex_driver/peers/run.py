@@ -1,7 +1,5 @@
 """A run: builds the engines, prepares text, sets and indexes, measures what is missing, and writes the tables."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -16,8 +14,10 @@ from tierdex_driver.peers.settings import Settings
 from tierdex_driver.store import Store
 
 # Flags that must be equal for measurements to be compared.
-FLAGS = ("copies", "segments", "bm25", "norms", "own_variants", "seed", "count", "limit", "beyond_own", "tierdex_spare",
-         "tierdex_flags", "read_ahead_kb", "batch")  # fmt: skip
+FLAGS = (
+    "copies", "segments", "bm25", "norms", "own_variants", "seed", "count", "limit", "beyond_own", "tierdex_spare",
+    "read_ahead_kb", "batch",
+)  # fmt: skip
 
 
 def run(settings: Settings) -> None:
@@ -32,11 +32,11 @@ def run(settings: Settings) -> None:
         if chosen:
             found, reasons = engines.contenders(settings, built, positions)
             omitted += reasons
-            parties.append(tables.Party(found, chosen, rounds.cases_of(settings, chosen)))
+            parties.append(rounds.Party(found, rounds.cases_of(settings, chosen)))
     indexes = indexing.prepare(settings, corpus, [one for party in parties for one in party.contenders])
     try:
         for party in parties:
-            (limit.measure if settings.limit else rounds.measure)(settings, store, party.contenders, party.cases)
+            (limit.measure if settings.limit else rounds.measure)(settings, store, party)
     finally:
         shown = tables.every(store, corpus, parties, indexes)
         warnings = [f"- {line}" for line in omitted + tables.warnings(store, parties)]

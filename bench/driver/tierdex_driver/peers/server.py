@@ -1,12 +1,12 @@
 """An engine as a child process behind the line protocol of `tierdex-bench serve`."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, Popen
+from typing import IO
 
 from tierdex_driver.errors import CellFailed
 from tierdex_driver.machine import number_of
@@ -14,47 +14,23 @@ from tierdex_driver.machine import number_of
 BATCH_MEMBERS = ("n", "wall_ns", "p50_ns", "p99_ns", "sum", "unsupported")
 
 
+@dataclass(frozen=True)
 class Server:
-    """A child that answers lines. It ends with its input, at the end of the context.
+    """A child that answers lines. Raises CellFailed if it ends or answers with an error."""
 
-    Raises CellFailed if the engine ends or answers with an error.
-    """
-
-    def __init__(self, name: str, command: Sequence[str], directory: Path):
-        """Starts the engine, with a log file in a directory."""
-        self.name = name
-        self.log = directory / f"{name.replace(' ', '-')}.log"
-        try:
-            with self.log.open("wb") as log:
-                self.process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, encoding="utf-8")
-        except OSError as error:
-            raise CellFailed(f"cannot start {name}: {error.strerror}") from error
-
-    def __enter__(self) -> Server:
-        """Waits until the index is open."""
-        try:
-            if (line := self._answer()) != "READY":
-                raise CellFailed(f"{self.name} printed `{line}` in place of READY")
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self.process.stdin and self.process.stdout
-        with suppress(BrokenPipeError):
-            self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait()
+    name: str
+    process_id: int
+    input: IO[str]
+    output: IO[str]
+    log: Path
 
     def ask(self, line: str) -> str:
         """The answer to a line."""
-        assert self.process.stdin
         # If it has ended, its log says why.
         with suppress(BrokenPipeError):
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-        answer = self._answer()
+            self.input.write(line + "\n")
+            self.input.flush()
+        answer = self.answer()
         if answer.startswith("ERROR "):
             raise CellFailed(f"{self.name} answers `{line}` by: {answer[6:]}")
         return answer
@@ -70,11 +46,32 @@ class Server:
 
     def bytes_fetched(self) -> int | None:
         """Bytes that were read from devices for the process."""
-        return number_of(Path(f"/proc/{self.process.pid}/io"), "read_bytes:")
+        return number_of(Path(f"/proc/{self.process_id}/io"), "read_bytes:")
 
-    def _answer(self) -> str:
-        assert self.process.stdout
-        if line := self.process.stdout.readline():
+    def answer(self) -> str:
+        if line := self.output.readline():
             return line.rstrip("\n")
         lines = [text for text in self.log.read_text(errors="replace").splitlines() if text.strip()]
         raise CellFailed(f"{self.name} ended; its last line: {lines[-1] if lines else 'none'}")
+
+
+@contextmanager
+def serve(name: str, command: Sequence[str], directory: Path) -> Iterator[Server]:
+    """Starts an engine, with a log file in a directory, and waits until its index is open. It ends with its input."""
+    log = directory / f"{name.replace(' ', '-')}.log"
+    try:
+        with log.open("wb") as file:
+            process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=file, text=True, encoding="utf-8")
+    except OSError as error:
+        raise CellFailed(f"cannot start {name}: {error.strerror}") from error
+    assert process.stdin and process.stdout
+    server = Server(name, process.pid, process.stdin, process.stdout, log)
+    try:
+        if (line := server.answer()) != "READY":
+            raise CellFailed(f"{name} printed `{line}` in place of READY")
+        yield server
+    finally:
+        with suppress(BrokenPipeError):
+            server.input.close()
+        server.output.close()
+        process.wait()

@@ -5,8 +5,6 @@ taken; with the probability of repeats a random one of the last hundred is used 
 random bytes of the text, so frequent ones are drawn more often. All draws are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import pandas as pd
 
 from tierdex_driver.errors import Failed
 from tierdex_driver.peers.recipes import Recipe
@@ -66,40 +66,35 @@ class Set:
 
 def make(settings: Settings, corpus: Corpus) -> list[Set]:
     """The selected sets, without those that have no queries; also written below the work directory."""
+    directory = settings.data / "sets"
+    directory.mkdir(exist_ok=True)
     terms = classes_of(corpus)
     sets = []
     for recipe in settings.recipes:
         for percent in (0,) if recipe.file or recipe.has_positions else settings.repeat:
-            random = Random(settings.seed)
+            random, name = Random(settings.seed), recipe.name + (f"-rp{percent}" if percent else "")
             if recipe.file:
                 queries = real(settings, corpus, recipe, random)
             elif recipe.has_positions:
                 queries = phrases(corpus, recipe.pattern, settings.count, random)
             else:
                 queries = Drawing(terms, percent, random).queries(recipe.pattern, settings.count)
-            sets.append(Set(recipe.name + (f"-rp{percent}" if percent else ""), recipe, tuple(queries[: settings.count])))
-    (settings.data / "sets").mkdir(exist_ok=True)
-    for one in sets:
-        if not one.queries:
-            say(f"set {one.name} is omitted: there are no such queries")
-        text = "".join(f"{query}\n" for query in one.queries)
-        (settings.data / "sets" / f"{one.name}.txt").write_text(text, "utf-8")
-    return [one for one in sets if one.queries]
+            queries = queries[: settings.count]
+            (directory / f"{name}.txt").write_text("".join(f"{query}\n" for query in queries), "utf-8")
+            if queries:
+                sets.append(Set(name, recipe, tuple(queries)))
+            else:
+                say(f"set {name} is omitted: there are no such queries")
+    return sets
 
 
 def classes_of(corpus: Corpus) -> dict[str, list[str]]:
     """The terms of each placeholder; those of one document have none."""
-    classes: dict[str, list[str]] = {letter: [] for letter in "hMml"}
-    for term, count in corpus.terms.items():
-        if count * 100 > corpus.documents:
-            classes["h"].append(term)
-        elif count * 100_000 >= corpus.documents:
-            classes["M"].append(term)
-            if count >= COMMON_MIN:
-                classes["m"].append(term)
-        elif count > 1:
-            classes["l"].append(term)
-    return classes
+    counts, documents = pd.Series(corpus.terms, dtype=int), corpus.documents
+    frequent, rare = counts * 100 > documents, counts * 100_000 < documents
+    medium = ~frequent & ~rare
+    chosen = {"h": frequent, "M": medium, "m": medium & (counts >= COMMON_MIN), "l": ~frequent & rare & (counts > 1)}
+    return {letter: list(counts.index[chosen[letter]]) for letter in chosen}
 
 
 class NoTerms(Exception):
@@ -138,7 +133,7 @@ class Drawing:
                 common = "hm"[self.random.below(2)]
                 chars = PREFIX_CHARS[self.random.below(len(PREFIX_CHARS))] if letter == "p" else 0
                 self.add(common, words, chars, LETTERS_MIN.get(pattern[at + 1 : at + 3], 0))
-            query += letter if letter not in "hMmlxp" else words[-1]
+            query += words[-1] if letter in "hMmlxp" else letter
         return query
 
     def add(self, letter: str, words: list[str], chars: int = 0, letters: int = 0) -> None:
@@ -215,7 +210,7 @@ def real(settings: Settings, corpus: Corpus, recipe: Recipe, random: Random) -> 
     """Queries of a file: terms that no document has are removed from disjunctions. Conjunctions with such a term, and
     queries with fewer than two terms, are omitted."""
     found: list[str] = []
-    path = settings.queries / recipe.file if settings.queries and recipe.file else None
+    path = settings.queries and settings.queries / recipe.file
     if path and not path.is_file():
         say(f"{recipe.file} is not in the directory of queries")
     for text in texts(path, recipe) if path and path.is_file() else ():

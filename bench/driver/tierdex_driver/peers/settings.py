@@ -1,7 +1,5 @@
 """The flags of a comparison, and the command that has them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +18,7 @@ UNLIMITED = ("pisa", "seekstorm")
 COMMANDS = ("TOP_10", "TOP_1024", "TOP_1024_COUNT", "COUNT")
 LIMITED_COMMANDS = ("TOP_10", "TOP_1024_COUNT")
 # Flags that need a limit, and those that exclude it.
-LIMIT_FLAGS = {"beyond_own", "tierdex_spare", "tierdex_flags", "read_ahead_kb"}
+LIMIT_FLAGS = {"beyond_own", "tierdex_spare", "read_ahead_kb"}
 MEMORY_FLAGS = {"segments", "k1", "b", "own_variants", "threads"}
 # Divisor of the limit: the default share that is not in the memory budget of tierdex.
 SPARE = 10
@@ -46,12 +44,10 @@ class Settings(SimpleNamespace):
         for command in self.commands:
             if not re.fullmatch(r"COUNT|TOP_[1-9]\d*(_COUNT)?", command):
                 raise Usage(f"`{command}` is no command to measure; there are COUNT, TOP_k and TOP_k_COUNT")
-        self.recipes = list(dict.fromkeys(recipe for name in self.set_names() for recipe in self.named(name)))
+        names = self.sets or (LIMITED if self.limit else ("flat", "mixed", "phrases"))
+        self.recipes = list(dict.fromkeys(recipe for name in names for recipe in self.named(name)))
         if self.limit and any(recipe.has_positions for recipe in self.recipes):
             raise Usage("phrases are not measured under a limit")
-
-    def set_names(self) -> tuple[str, ...]:
-        return self.sets or (LIMITED if self.limit else ("flat", "mixed", "phrases"))
 
     def named(self, name: str) -> list[Recipe]:
         """The sets of a name or group."""
@@ -118,7 +114,6 @@ SETS = f"Query sets by name or group: all, {', '.join(GROUPS)} [default: flat,mi
 @click.option("--limit", callback=size, help="Memory limit of each engine, in a control group, such as 50M.")
 @click.option("--beyond-own", is_flag=True, help="The limit is for the index only.")
 @click.option("--tierdex-spare", callback=size, help="Bytes that tierdex leaves to the page cache [default: a tenth].")
-@click.option("--tierdex-flags", help="Flags of `tierdex-bench serve`, instead of those derived from the limit.")
 @click.option("--read-ahead-kb", type=POSITIVE, help="Read-ahead of the device of WORK during the run.")
 @click.option("--norms", type=click.Choice(["byte", "exact"]), default="byte", help="Document lengths of tierdex.")
 @click.option("--index-rounds", type=click.IntRange(0), default=0, help="Rounds of indexing [default: if needed].")

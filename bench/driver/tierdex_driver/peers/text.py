@@ -5,8 +5,6 @@ without tokens are omitted, because engines treat them differently. Of n documen
 first half of document i and the second half of document (7,919 i + 104,729 c) mod n.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -27,7 +25,6 @@ from tierdex_driver.peers.settings import Settings
 TOKEN_BYTES_MAX = 200
 # Primes, so that each copy combines different halves.
 DOCUMENT_STEP, COPY_STEP = 7919, 104_729
-BLOCK_BYTES = 1 << 24
 SPACES = "".join(chr(code).lower() if chr(code).isalnum() else " " for code in range(128))
 
 
@@ -59,7 +56,7 @@ def prepare(settings: Settings) -> Corpus:
         make(settings.data, same, lambda: copies(settings.work / "tokens.txt", settings.copies))
     path = settings.data / "tokens.txt"
     with path.open("rb") as file:
-        count = sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK_BYTES), b""))
+        count = sum(1 for _ in file)
     lines = (line.split("\t") for line in (settings.data / "terms.tsv").read_text("utf-8").split("\n")[:-1])
     return Corpus(path, path.stat().st_size, count, {term: int(number) for term, number in lines})
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tierdex_driver.perf import PerfStat, events, metrics
+from tierdex_driver.counters import PerfStat, events, metrics
 
 CASCADE_LAKE = {
     "instructions": 2_000_000, "cache-misses": 1_500, "clocks": 1_000_000, "not_delivered": 400_000, "issued": 2_300_000,
