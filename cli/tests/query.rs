@@ -29,7 +29,7 @@ fn several_arguments_are_joined_to_one_query() {
 #[test]
 fn a_name_that_is_no_field_is_text() {
     let workspace = Workspace::with_index("--positions");
-    let note = "byte 1: `title:` is read as text: it is not a field of this index, which has `text` (titles and texts)";
+    let note = "byte 1: `title:` is read as text: it is not a field of this index, which has `text` (title and text)";
     for command in ["search", "explain"] {
         let output = workspace.run_with([command, "i", "title:first"]);
         assert!(String::from_utf8_lossy(&output.stderr).contains(note), "{output:?}");
