@@ -89,14 +89,15 @@ impl<'a> Sink<'a> {
         if document.first_part.is_none() && text.len() <= bytes_max {
             return self.add(&values, &document.others, origin);
         }
-        self.add_parts(document, (member, &text), bytes_max, origin)
+        self.add_parts(document, member, &text, bytes_max, origin)
     }
 
     /// Adds the parts of a text as documents, the first with the other members.
     fn add_parts(
         &mut self,
         document: &InputDocument<'_>,
-        (member, text): (usize, &str),
+        member: usize,
+        text: &str,
         bytes_max: usize,
         origin: Origin<'_>,
     ) -> tierdex::Result<()> {

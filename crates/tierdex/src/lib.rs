@@ -103,8 +103,8 @@
 //!
 //! # Limits
 //!
-//! Linux on a 64-bit processor. One writer at a time. Documents cannot be changed or deleted yet. Modules that
-//! this page does not list are internal and change without notice.
+//! Linux on a 64-bit processor. One writer at a time. Documents cannot be changed or deleted yet. Modules
+//! that this page does not list are internal and change without notice.
 #![forbid(unsafe_code)]
 
 // ARCHITECTURE.md says which of these modules may use which.

@@ -1,7 +1,7 @@
 //! Indexes of older format versions are read, and written again by the next commit.
 //!
-//! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English stop
-//! words.
+//! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English
+//! stop words.
 
 use std::{path::Path, sync::Arc};
 use tierdex::commit::{FORMAT_VERSION, FileKind};

@@ -17,7 +17,7 @@ use tierdex_io::{Disk, ErrorKind, SealedFile};
 pub enum OpenMode {
     /// There must be no index.
     New,
-    /// Add documents to the index. The schema must be that of the index, or begin with its fields and members.
+    /// Add documents to the index. The schema is that of the index, or begins with its fields and members.
     Append,
     /// The next commit replaces documents and schema of the index. There may be no index, or a damaged one.
     Replace,

@@ -20,8 +20,8 @@ pub(super) fn rewrite_segment(
     merge_segments(disk, schema, &[segment], id, stop)
 }
 
-/// Writes the files of the fields that a segment does not have yet, in which no document has a token. A commit
-/// names them; until then they are files that the next writer removes.
+/// Writes the files of the fields that a segment does not have yet, in which no document has a token. Until a
+/// commit names them, they are files that the next writer removes.
 pub(super) fn add_fields(disk: &dyn Disk, schema: &Schema, meta: &mut SegmentMeta) -> Result<()> {
     for (number, field) in schema.fields.iter().enumerate().skip(meta.fields.len()) {
         let target = FieldTarget { disk, segment: meta.id, number, field };

@@ -85,8 +85,8 @@ pub struct IndexWriter {
     poisoned: Option<Error>,
     /// Whether the next commit replaces the existing index, even if it has no document.
     replaces: bool,
-    /// Whether the segments of the next commit must first be written in the current version, or get the fields
-    /// that the schema has in addition to theirs.
+    /// Whether the segments of the next commit must first be written in the current version, or get the
+    /// fields that the schema has in addition to theirs.
     must_upgrade: bool,
     /// Whether a commit failed in its last steps, so that it is unknown which manifest is the newest. Only
     /// the next writer, which reads the disk again, may then remove files.

@@ -1,5 +1,5 @@
-//! Writes `stored`: the values of documents in zstd-compressed blocks of at least 16 KiB, then an index of the
-//! blocks.
+//! Writes `stored`: the values of documents in zstd-compressed blocks of at least 16 KiB, then an index of
+//! the blocks.
 
 use super::super::layout::{FileKind, FileMeta, push_tail};
 use super::file::{create, seal};
