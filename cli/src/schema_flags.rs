@@ -12,7 +12,7 @@ use tierdex::limits::{STOP_WORDS_MAX, TERM_BYTES_MAX};
 use tierdex::schema::{Analysis, Field, Language, NormKind, Schema, Stored, Tokenizer};
 
 /// Fields, analysis and index options. With --append the default is the settings of the index.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct SchemaArguments {
     /// Store positions, for phrase queries
     #[arg(long)]
@@ -112,8 +112,7 @@ impl SchemaArguments {
             Some(file) => file.fields.clone(),
             None => self.fields.iter().map(|field| FieldSettings::parse(field)).collect::<Outcome<_>>()?,
         };
-        let template = self.template()?;
-        let fields = settings.iter().map(|field| field.build(&template)).collect::<Outcome<Vec<_>>>()?;
+        let fields = settings.iter().map(|field| field.build(self)).collect::<Outcome<Vec<_>>>()?;
         let stored = match (self.store, file.as_ref().and_then(|file| file.store)) {
             (Some(choice), _) | (None, Some(choice)) => choice.stored(),
             (None, None) => existing.map_or(Stored::Members, |schema| schema.stored),
@@ -121,7 +120,7 @@ impl SchemaArguments {
         let title = title.or_else(|| file.as_ref()?.title.as_deref());
         let mut schema = match existing {
             Some(existing) if !fields.is_empty() => add_fields(existing.clone(), fields),
-            _ if fields.is_empty() => Schema::of(vec![Field { name: "text".to_string(), ..template }]),
+            _ if fields.is_empty() => Schema::of(vec![FieldSettings::default().build(self)?]),
             _ => Schema::of(fields),
         };
         schema.stored = stored;
@@ -136,22 +135,6 @@ impl SchemaArguments {
         }
         schema.validate()?;
         Ok(schema)
-    }
-
-    /// A field with the settings of the flags, of the members of the default schema.
-    fn template(&self) -> Outcome<Field> {
-        let mut field = Field::new("text", &["title", "text"]);
-        field.positions = self.positions;
-        field.doc_codec = self.codec.unwrap_or(field.doc_codec);
-        field.freq_codec = self.freq_codec.unwrap_or(field.doc_codec.plain());
-        field.norms = self.norms.unwrap_or(NormsChoice::Byte).kind();
-        field.analysis.tokenizer = self.tokenizer.unwrap_or(TokenizerChoice::Unicode).tokenizer();
-        field.analysis.fold_accents = self.fold_accents;
-        field.analysis.stemmer = self.stem;
-        if let Some(words) = &self.stop_words {
-            field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?;
-        }
-        Ok(field)
     }
 }
 
@@ -206,88 +189,101 @@ fn parse_schema_file(value: &Value) -> Result<SchemaFile, String> {
     Ok(file)
 }
 
-/// The name of a field and its settings as they are written, by their names.
+/// The name of a field, its members, and its settings as they are written, by their names.
 #[derive(Clone, Debug, PartialEq)]
 struct FieldSettings {
     name: String,
-    settings: Vec<(String, String)>,
+    members: Vec<String>,
+    /// A setting without a value is a flag.
+    settings: Vec<(String, Option<String>)>,
+}
+
+impl Default for FieldSettings {
+    /// Those of the only field of the default schema.
+    fn default() -> FieldSettings {
+        let members = vec!["title".to_string(), "text".to_string()];
+        FieldSettings { name: "text".to_string(), members, settings: Vec::new() }
+    }
 }
 
 impl FieldSettings {
     /// Parses a value of `--field`.
     fn parse(text: &str) -> Outcome<FieldSettings> {
+        let failed = |reason: String| Err(Failure::Usage(format!("--field {text}: {reason}")));
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default().to_string();
         match parts.next() {
             Some("text") => (),
-            other => {
-                let found = other.map_or("has no type".to_string(), |kind| format!("is of type `{kind}`"));
-                let message = format!("--field {text}: the field {found}; write {name}:text");
-                return Err(Failure::Usage(message));
+            Some(kind) => return failed(format!("the field is of type `{kind}`; write {name}:text")),
+            None => return failed(format!("the field has no type; write {name}:text")),
+        }
+        let (mut members, mut settings) = (vec![name.clone()], Vec::new());
+        for part in parts {
+            match part.split_once('=') {
+                Some(("from", names)) => members = names.split('+').map(str::to_string).collect(),
+                Some((setting, value)) => settings.push((setting.to_string(), Some(value.to_string()))),
+                None => settings.push((part.to_string(), None)),
             }
         }
-        let settings = parts.map(|setting| match setting.split_once('=') {
-            Some((name, value)) => (name.to_string(), value.to_string()),
-            None => (setting.to_string(), "true".to_string()),
-        });
-        Ok(FieldSettings { name, settings: settings.collect() })
+        Ok(FieldSettings { name, members, settings })
     }
 
     /// Parses a field of a file of `--schema`.
     fn from_json(value: &Value) -> Result<FieldSettings, String> {
-        let members = value.as_object().ok_or("a field is not an object")?;
-        let name = members.get("name").and_then(Value::as_str).ok_or("a field has no string `name`")?;
-        let mut settings = Vec::new();
-        for (setting, value) in members.iter().filter(|(setting, _)| *setting != "name") {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Bool(flag) => flag.to_string(),
-                Value::Array(items) => {
-                    let items: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-                    items.map(|items| items.join("+")).ok_or("an array holds strings only")?
+        let object = value.as_object().ok_or("a field is not an object")?;
+        let name = object.get("name").and_then(Value::as_str).ok_or("a field has no string `name`")?;
+        let (mut members, mut settings) = (vec![name.to_string()], Vec::new());
+        for (setting, value) in object {
+            match (setting.as_str(), value) {
+                ("name", _) => (),
+                ("type", Value::String(kind)) if kind == "text" => (),
+                ("type", kind) => {
+                    return Err(format!("field `{name}` is of type {kind}; the type is \"text\""));
                 }
-                _ => return Err(format!("`{setting}` of field `{name}` is no string, array, true or false")),
-            };
-            match (setting.as_str(), text.as_str()) {
-                ("type", "text") => (),
-                ("type", _) => return Err(format!("field `{name}` is of type `{text}`; the type is text")),
-                _ => settings.push((setting.clone(), text)),
+                ("from", Value::String(member)) => members = vec![member.clone()],
+                ("from", Value::Array(names)) => {
+                    let names: Option<Vec<&str>> = names.iter().map(Value::as_str).collect();
+                    let names = names.ok_or(format!("`from` of field `{name}` is no array of strings"))?;
+                    members = names.into_iter().map(str::to_string).collect();
+                }
+                (_, Value::String(value)) => settings.push((setting.clone(), Some(value.clone()))),
+                (_, Value::Bool(flag)) => settings.push((setting.clone(), Some(flag.to_string()))),
+                _ => return Err(format!("`{setting}` of field `{name}` is no string, true or false")),
             }
         }
-        Ok(FieldSettings { name: name.to_string(), settings })
+        Ok(FieldSettings { name: name.to_string(), members, settings })
     }
 
-    /// The field: what the settings do not say is as in `template`.
-    fn build(&self, template: &Field) -> Outcome<Field> {
-        let mut field =
-            Field { name: self.name.clone(), members: vec![self.name.clone()], ..template.clone() };
-        let mut stop_words = None;
+    /// The field: what the settings do not say is as the flags say.
+    fn build(&self, flags: &SchemaArguments) -> Outcome<Field> {
+        let mut field = Field::new(&self.name, &[]);
+        field.members = self.members.clone();
+        field.positions = flags.positions;
+        field.doc_codec = flags.codec.unwrap_or(field.doc_codec);
+        field.norms = flags.norms.unwrap_or(NormsChoice::Byte).kind();
+        field.analysis.tokenizer = flags.tokenizer.unwrap_or(TokenizerChoice::Unicode).tokenizer();
+        field.analysis.fold_accents = flags.fold_accents;
+        field.analysis.stemmer = flags.stem;
+        let (mut stop_words, mut freq_codec) = (flags.stop_words.clone(), flags.freq_codec);
         for (setting, value) in &self.settings {
-            let applied = match setting.as_str() {
-                "from" => {
-                    field.members = value.split('+').map(str::to_string).collect();
+            let applied = match (setting.as_str(), value.as_deref()) {
+                ("positions", value) => flag(value).map(|flag| field.positions = flag),
+                ("fold-accents", value) => flag(value).map(|flag| field.analysis.fold_accents = flag),
+                ("stem", Some(name)) => stemmer(name).map(|stemmer| field.analysis.stemmer = stemmer),
+                ("stop-words", Some(words)) => {
+                    stop_words = Some(words.to_string());
                     Ok(())
                 }
-                "positions" => flag(value).map(|flag| field.positions = flag),
-                "fold-accents" => flag(value).map(|flag| field.analysis.fold_accents = flag),
-                "stem" if value == "none" => {
-                    field.analysis.stemmer = None;
-                    Ok(())
-                }
-                "stem" => Language::from_name(value)
-                    .ok_or_else(|| format!("no stemmer of language `{value}`"))
-                    .map(|language| field.analysis.stemmer = Some(language)),
-                "stop-words" => {
-                    stop_words = Some(value);
-                    Ok(())
-                }
-                "tokenizer" => choice::<TokenizerChoice>(setting, value)
+                ("tokenizer", Some(name)) => choice::<TokenizerChoice>(setting, name)
                     .map(|choice| field.analysis.tokenizer = choice.tokenizer()),
-                "norms" => choice::<NormsChoice>(setting, value).map(|choice| field.norms = choice.kind()),
-                "codec" => codec(value).map(|codec| {
-                    (field.doc_codec, field.freq_codec) = (codec, codec.plain());
-                }),
-                "freq-codec" => codec(value).map(|codec| field.freq_codec = codec),
+                ("norms", Some(name)) => {
+                    choice::<NormsChoice>(setting, name).map(|choice| field.norms = choice.kind())
+                }
+                ("codec", Some(name)) => codec(name).map(|codec| field.doc_codec = codec),
+                ("freq-codec", Some(name)) => codec(name).map(|codec| freq_codec = Some(codec)),
+                ("from" | "stem" | "stop-words" | "tokenizer" | "norms" | "codec" | "freq-codec", None) => {
+                    Err(format!("it has no value; write {setting}=VALUE"))
+                }
                 _ => {
                     Err("unknown; settings are from, positions, fold-accents, stem, stop-words, tokenizer, \
                           norms, codec and freq-codec"
@@ -298,17 +294,24 @@ impl FieldSettings {
                 Failure::Usage(format!("setting `{setting}` of field `{}`: {reason}", self.name))
             })?;
         }
-        match stop_words.map(String::as_str) {
-            Some("none") => field.analysis.stop_words = Vec::new(),
-            Some(words) => field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?,
-            None => (),
+        field.freq_codec = freq_codec.unwrap_or(field.doc_codec.plain());
+        if let Some(words) = stop_words.filter(|words| words != "none") {
+            field.analysis.stop_words = analyse_stop_words(&words, &field.analysis)?;
         }
         Ok(field)
     }
 }
 
-fn flag(value: &str) -> Result<bool, String> {
+fn flag(value: Option<&str>) -> Result<bool, String> {
+    let value = value.unwrap_or("true");
     value.parse().map_err(|_| format!("`{value}` is neither true nor false"))
+}
+
+fn stemmer(name: &str) -> Result<Option<Language>, String> {
+    match Language::from_name(name) {
+        None if name != "none" => Err(format!("no stemmer of language `{name}`")),
+        language => Ok(language),
+    }
 }
 
 fn codec(name: &str) -> Result<Codec, String> {
@@ -388,9 +391,8 @@ mod tests {
 
     #[test]
     fn fields_have_their_own_settings() {
-        let mut template = Field::new("text", &["title", "text"]);
-        template.positions = true;
-        let build = |text: &str| FieldSettings::parse(text)?.build(&template);
+        let flags = SchemaArguments { positions: true, ..SchemaArguments::default() };
+        let build = |text: &str| FieldSettings::parse(text)?.build(&flags);
         let field = build("to:text:from=to.name+cc.name:stem=english:positions=false:norms=exact").unwrap();
         assert_eq!((field.name.as_str(), &*field.members), ("to", &["to.name".into(), "cc.name".into()][..]));
         assert_eq!(field.analysis.stemmer, Some(Language::English));
@@ -401,6 +403,7 @@ mod tests {
             ("body", "--field body: the field has no type; write body:text"),
             ("year:u64", "--field year:u64: the field is of type `u64`; write year:text"),
             ("a:text:stem=klingon", "setting `stem` of field `a`: no stemmer of language `klingon`"),
+            ("a:text:from", "setting `from` of field `a`: it has no value; write from=VALUE"),
             ("a:text:size=1", "setting `size` of field `a`: unknown; settings are from, positions"),
             ("a:text:positions=1", "`1` is neither true nor false"),
             ("a:text:norms=half", "`half` is no value of norms; it is one of byte, exact"),
@@ -414,18 +417,18 @@ mod tests {
     fn schema_files_say_the_same_as_flags() {
         let parse = |text: &str| parse_schema_file(&serde_json::from_str(text).unwrap());
         let file = parse(
-            r#"{"fields":[{"name":"to","type":"text","from":["to.name","cc"],"positions":true}],
+            r#"{"fields":[{"name":"to","type":"text","from":["to.name","c+c"],"positions":true}],
                 "title":"to.name","store":"all"}"#,
         );
         let file = file.map_err(|message| panic!("{message}")).unwrap();
-        let field = file.fields[0].build(&Field::new("text", &[])).unwrap();
-        assert_eq!(field.members, ["to.name", "cc"]);
+        let field = file.fields[0].build(&SchemaArguments::default()).unwrap();
+        assert_eq!(field.members, ["to.name", "c+c"]);
         assert!(field.positions && file.store == Some(StoreChoice::All));
         for (text, expected) in [
             ("[]", "not a JSON object"),
             ("{}", "has no fields"),
             (r#"{"fields":[{}]}"#, "no string `name`"),
-            (r#"{"fields":[{"name":"a","type":"u64"}]}"#, "field `a` is of type `u64`"),
+            (r#"{"fields":[{"name":"a","type":"u64"}]}"#, "field `a` is of type \"u64\""),
             (r#"{"fields":[{"name":"a","stem":5}]}"#, "`stem` of field `a` is no string"),
             (r#"{"field":[]}"#, "unknown member `field`"),
             (r#"{"store":"some"}"#, "`some` is no value of store; it is one of text, all, none"),

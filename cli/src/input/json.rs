@@ -9,7 +9,7 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
 };
 use serde_json::value::RawValue;
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 /// Maximum number of member names in a message.
 const MEMBERS_SHOWN_MAX: usize = 8;
@@ -33,7 +33,7 @@ pub(super) fn parse_json_line<'l>(
     let reader = ObjectReader { options, unindexed, members: &mut members, prefix: "" };
     reader.deserialize(&mut parser).map_err(|error| malformed_line(line, &error))?;
     parser.end().map_err(|error| malformed_line(line, &error))?;
-    let ObjectMembers { id, values, has_text, has_members, has_others, mut others } = members;
+    let ObjectMembers { id, values, has_text, has_members, has_others, others } = members;
     let known = &options.members;
     let has_title = values.iter().any(|(member, _)| Some(*member) == known.title);
     let is_document = match known.is_default {
@@ -43,10 +43,7 @@ pub(super) fn parse_json_line<'l>(
     if !is_document {
         return Err(missing_text(line, options));
     }
-    if !others.is_empty() {
-        others.push('}');
-    }
-    Ok(InputDocument { id, values, others, first_part: None })
+    Ok(InputDocument { id, values, others: object_of(others), first_part: None })
 }
 
 fn malformed_line(line: &str, error: &serde_json::Error) -> LineProblem {
@@ -129,7 +126,8 @@ fn shorten_message(message: &mut String) {
     }
 }
 
-/// The members of an object that make up a document. Of members that the object repeats, the last counts.
+/// The members of an object that make up a document. Of members that the document repeats, the last counts; of
+/// those that a nested object repeats, each.
 #[derive(Default)]
 struct ObjectMembers<'l> {
     id: Option<Cow<'l, str>>,
@@ -140,8 +138,8 @@ struct ObjectMembers<'l> {
     has_members: bool,
     /// Whether there are members that are not indexed.
     has_others: bool,
-    /// A JSON object of the other members, by their paths, without the brace at its end.
-    others: String,
+    /// The other members by their paths, each with its values in JSON, if they are kept.
+    others: BTreeMap<String, Vec<String>>,
 }
 
 /// Reads an object: the document, or one that is nested in it.
@@ -179,7 +177,7 @@ impl<'l> Visitor<'l> for ObjectReader<'_, 'l> {
                             .values
                             .retain(|(number, _)| !is_within(&options.members.paths[*number], &path));
                     }
-                    members.has_members = true;
+                    members.has_members |= member.is_some();
                     members.has_text |= member.is_some() && member == options.members.text;
                     map.next_value_seed(ValueReader {
                         options,
@@ -194,7 +192,7 @@ impl<'l> Visitor<'l> for ObjectReader<'_, 'l> {
                     unindexed.add(&path, 1);
                     members.has_others = true;
                     if options.members.keeps_others {
-                        members.add_other(&path, map.next_value()?);
+                        members.add_other(&path, map.next_value::<&RawValue>()?.get());
                     } else {
                         map.next_value::<IgnoredAny>()?;
                     }
@@ -206,12 +204,24 @@ impl<'l> Visitor<'l> for ObjectReader<'_, 'l> {
 }
 
 impl ObjectMembers<'_> {
-    fn add_other(&mut self, path: &str, value: &RawValue) {
-        self.others.push(if self.others.is_empty() { '{' } else { ',' });
-        self.others += &serde_json::Value::from(path).to_string();
-        self.others.push(':');
-        self.others += value.get();
+    fn add_other(&mut self, path: &str, json: &str) {
+        match self.others.get_mut(path) {
+            Some(values) => values.push(json.to_string()),
+            None => drop(self.others.insert(path.to_string(), vec![json.to_string()])),
+        }
     }
+}
+
+/// A JSON object of members by their paths; several values of a path are an array. Empty without members.
+fn object_of(members: BTreeMap<String, Vec<String>>) -> String {
+    if members.is_empty() {
+        return String::new();
+    }
+    let members = members.into_iter().map(|(path, mut values)| {
+        let value = if values.len() == 1 { values.remove(0) } else { format!("[{}]", values.join(",")) };
+        format!("{}:{value}", serde_json::Value::from(path))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// Whether a path is `outer`, or that of a member of it.
@@ -326,14 +336,28 @@ struct ValueReader<'r, 'l> {
 
 impl<'l> ValueReader<'_, 'l> {
     fn push(self, value: Cow<'l, str>) {
-        if let Some(member) = self.member {
-            self.members.values.push((member, value));
+        match self.member {
+            Some(member) => self.members.values.push((member, value)),
+            None => self.push_other(&serde_json::Value::from(&*value)),
+        }
+    }
+
+    /// A value in a place where the schema has only members of an object.
+    fn push_other(self, value: &serde_json::Value) {
+        self.unindexed.add(self.path, 1);
+        self.members.has_others = true;
+        if self.options.members.keeps_others {
+            self.members.add_other(self.path, &value.to_string());
         }
     }
 
     /// A value that is neither text nor an object: an error if a member of the schema has it.
-    fn reject<E: Error>(&self, value: Unexpected<'_>) -> Result<(), E> {
-        self.member.map_or(Ok(()), |_| Err(E::invalid_type(value, self)))
+    fn push_scalar<E: Error>(self, value: serde_json::Value, found: Unexpected<'_>) -> Result<(), E> {
+        if self.member.is_some() {
+            return Err(E::invalid_type(found, &self));
+        }
+        self.push_other(&value);
+        Ok(())
     }
 }
 
@@ -367,19 +391,19 @@ impl<'l> Visitor<'l> for ValueReader<'_, 'l> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.reject(Unexpected::Bool(value))
+        self.push_scalar(value.into(), Unexpected::Bool(value))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.reject(Unexpected::Unsigned(value))
+        self.push_scalar(value.into(), Unexpected::Unsigned(value))
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.reject(Unexpected::Signed(value))
+        self.push_scalar(value.into(), Unexpected::Signed(value))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.reject(Unexpected::Float(value))
+        self.push_scalar(value.into(), Unexpected::Float(value))
     }
 
     fn visit_seq<A: SeqAccess<'l>>(self, mut list: A) -> Result<(), A::Error> {
@@ -499,7 +523,7 @@ mod tests {
         let expected = [("subject", "s"), ("to.name", "a"), ("to.name", "b"), ("to.name", "c")];
         assert_eq!(values.collect::<Vec<_>>(), expected);
         assert_eq!(found.id.as_deref(), Some("i"));
-        let others = r#"{"to.address":1,"size":[1,{"a":2}],"headers.date":"d"}"#;
+        let others = r#"{"headers.date":"d","size":[1,{"a":2}],"to":[5,"x"],"to.address":1}"#;
         assert_eq!(found.others, others);
         assert_eq!(parse(r#"{"to":[{"name":"a"}],"to":{"name":"b"}}"#).unwrap().joined(2), "b");
         assert_eq!(parse(r#"{"headers":"plain"}"#).unwrap().joined(4), "plain");
@@ -509,6 +533,9 @@ mod tests {
             error(r#"{"url":1}"#),
             "the object has `url`, and none of the members title, subject, to.name, headers.list, headers"
         );
+        assert!(error(r#"{"to":5}"#).starts_with("the object has `to`, and none of the members"));
+        let found = parse(r#"{"subject":"s","to":[{"address":"b"},{"address":"c"}]}"#).unwrap();
+        assert_eq!(found.others, r#"{"to.address":["b","c"]}"#);
         assert!(error(r#"{"to":{"name":{"a":1}}}"#).contains("array of strings in `to.name`"));
         assert!(error(r#"{"headers":{"id":[]}}"#).contains("`headers.id` must be a string or a number"));
     }

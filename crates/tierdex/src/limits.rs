@@ -58,6 +58,9 @@ pub const QUERY_BYTES_MAX: usize = 64 << 10;
 /// Maximum number of words and phrases of a query.
 pub const QUERY_CLAUSES_MAX: usize = 1024;
 
+/// Bytes of memory that each value of a member but the first counts as, in addition to its text.
+pub const VALUE_COST: usize = 32;
+
 /// Maximum number of members of the documents of a schema.
 pub const MEMBERS_MAX: usize = 256;
 

@@ -3,7 +3,7 @@
 //! *Input*: documents. *Output*: a [`SealedBatch`] of ids, stored text and sorted runs of postings, from
 //! which a segment is built.
 
-use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX};
+use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX, VALUE_COST};
 use crate::memtable::{FieldTable, SortedRun};
 use crate::schema::{Schema, Stored};
 use crate::{Error, Result, segment::layout::id_too_long, segment::write::StoredBlocks, text::Analyzer};
@@ -23,9 +23,18 @@ pub struct DocumentRef<'d> {
 }
 
 impl DocumentRef<'_> {
-    /// The values of a member.
+    /// The values of a member that are not empty.
     pub(crate) fn values_of(&self, member: usize) -> impl Iterator<Item = &str> {
-        self.values.iter().filter(move |(number, _)| *number == member).map(|(_, text)| *text)
+        let is_value = move |(number, text): &&(usize, &str)| *number == member && !text.is_empty();
+        self.values.iter().filter(is_value).map(|(_, text)| *text)
+    }
+
+    /// Bytes of the values and of what they take in memory.
+    fn bytes(&self, members: usize) -> usize {
+        let texts = self.values.iter().filter(|(_, text)| !text.is_empty());
+        let (count, bytes) = texts
+            .fold((0usize, 0usize), |(count, sum), (_, text)| (count + 1, sum.saturating_add(text.len())));
+        bytes.saturating_add(count.saturating_sub(members).saturating_mul(VALUE_COST))
     }
 }
 
@@ -108,7 +117,7 @@ impl BatchBuilder {
             return Err(Error::Usage(format!("the schema has no member of number {member}")));
         }
         let kept = if self.schema.stored == Stored::All { others } else { "" };
-        let bytes = values.iter().fold(kept.len(), |sum, (_, text)| sum.saturating_add(text.len()));
+        let bytes = kept.len().saturating_add(document.bytes(self.schema.members.len()));
         if bytes > self.document_bytes_max {
             return Err(Error::TooLarge(format!(
                 "document of {bytes} bytes; the writer's memory is enough for {}: split it or raise the memory",

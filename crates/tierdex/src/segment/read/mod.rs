@@ -72,9 +72,14 @@ impl Segment {
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let ids = IdsReader::open(open_file(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
-        let stored = (schema.stored != Stored::Nothing)
-            .then(|| StoredReader::open(open_file(disk, &meta, 0, FileKind::Stored)?, meta.documents));
-        Ok(Segment { fields, ids, stored: stored.transpose()?, meta })
+        let stored = match schema.stored {
+            Stored::Nothing => None,
+            _ => {
+                let file = open_file(disk, &meta, 0, FileKind::Stored)?;
+                Some(StoredReader::open(file, meta.documents, schema.stored_members())?)
+            }
+        };
+        Ok(Segment { fields, ids, stored, meta })
     }
 
     /// Manifest entry of the segment.

@@ -3,7 +3,7 @@
 
 use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
-use crate::limits::{DOCUMENT_BYTES_MAX, MEMBERS_MAX};
+use crate::limits::{DOCUMENT_BYTES_MAX, VALUE_COST};
 use crate::{Error, Result, bytes::ByteReader};
 use std::sync::{Mutex, PoisonError};
 use std::{cell::Cell, ops::Range};
@@ -59,7 +59,7 @@ struct StoredBlockEntry {
 }
 
 impl StoredReader {
-    pub(super) fn open(file: SealedFile, documents: u32) -> Result<StoredReader> {
+    pub(super) fn open(file: SealedFile, documents: u32, members_max: usize) -> Result<StoredReader> {
         let (blocks, index_at, members, tail_bytes) = if file.version() < MEMBERS_VERSION {
             let [blocks, index_at] = read_tail::<2>(&file)?;
             (blocks, index_at, 2, 16)
@@ -72,18 +72,13 @@ impl StoredReader {
             .checked_mul(INDEX_ENTRY_BYTES)
             .and_then(|len| index_at.checked_add(len)?.checked_add(tail_bytes));
         let fits = index_at >= payload.start && end == Some(payload.end);
-        // One more than the members of a schema: what a document has beside them.
-        let fits = fits && members <= MEMBERS_MAX as u64 + 1;
+        // A segment that is older than members of the schema has fewer.
+        let fits = fits && (1..=members_max as u64).contains(&members);
         if !fits || (blocks == 0) != (documents == 0) || blocks > u64::from(documents) {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let members = members as usize;
         Ok(StoredReader { file, documents, members, blocks, index_at, decoder: Mutex::new(None) })
-    }
-
-    /// Number of members that each document has.
-    pub fn members(&self) -> usize {
-        self.members
     }
 
     /// Whether blocks can be copied to a file of the current version with this number of members.
@@ -139,8 +134,9 @@ impl StoredReader {
                 let max = left.map_or(0, Cell::get);
                 let (value, more) =
                     if is_old { (unpacker.string(max)?, false) } else { unpacker.value(max)? };
-                if let Some(left) = left {
-                    left.set(max - value.len());
+                if let Some(left) = left.filter(|_| max > 0) {
+                    let cost = if values.is_empty() { 0 } else { VALUE_COST };
+                    left.set((max - value.len()).saturating_sub(cost));
                     values.push(value);
                 }
                 if !more {
