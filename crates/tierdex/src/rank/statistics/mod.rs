@@ -3,8 +3,8 @@
 //!
 //! 1. Each shard collects a *part*: what it knows about the terms of the query.
 //! 2. [`Statistics::merge`] adds the parts. The result is *complete*, unless a fuzzy word matches more terms
-//!    than a shard lists and document frequencies that are not listed decide which terms are chosen: then it is
-//!    a *question*, the terms whose document frequencies are missing.
+//!    than a shard lists, and document frequencies that are not listed decide which terms are chosen: then it
+//!    is a *question*, the terms whose document frequencies are missing.
 //! 3. Each shard answers a question as it answers the query, with a new part, and the parts are merged again.
 //! 4. With complete statistics each shard scores its documents as one index of all documents would.
 
