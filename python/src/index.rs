@@ -3,8 +3,9 @@
 use crate::batch::{Batch, answer_batch};
 use crate::errors::{Failure, guard_entry_point, in_python, usage_error};
 use crate::options::{SchemaTuple, parse_bytes, schema_from_tuple, schema_tuple, scorer_from_name};
-use crate::process::{ProcessLocal, forked_error};
-use crate::query::{QuerySource, Syntax, field_number};
+use crate::process::ProcessLocal;
+use crate::query::{QuerySource, field_number};
+use crate::request::{RankingOptions, deadline_after, parse_seconds, wait_for_hits};
 use crate::statistics::Statistics;
 use crate::wait::{self, SIGNAL_CHECK_INTERVAL, run_without_gil};
 use crate::{document::Document, explain::explanation_dict, hits::Hits, stats, text::Text, writer::Writer};
@@ -14,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{collections::HashMap, path::PathBuf};
 use tierdex::{
-    Engine, EngineOptions, IndexWriter, Merge, Priority, Scorer, SearchHit, SearchOptions, SearchRequest,
-    Snapshot, Ticket, WriterOptions, analysis::Analyzer,
+    Engine, EngineOptions, IndexWriter, Merge, Priority, SearchHit, SearchRequest, Snapshot, WriterOptions,
+    analysis::Analyzer,
 };
 
 /// Time between two checks for a newer commit, with `refresh="auto"`.
@@ -49,13 +50,6 @@ struct OpenOptions {
 struct OpenEngine {
     engine: Engine,
     checked: Instant,
-}
-
-/// Number of hits and ranking of a search.
-struct RankingOptions {
-    options: SearchOptions,
-    syntax: Syntax,
-    field: Option<String>,
 }
 
 impl Index {
@@ -153,24 +147,6 @@ impl OpenOptions {
             Some(dram) => options.dram(dram),
             None => options,
         }
-    }
-}
-
-impl RankingOptions {
-    fn new(
-        py: Python<'_>,
-        k: usize,
-        count: bool,
-        scorer: Scorer,
-        syntax: &str,
-        field: Option<Text>,
-    ) -> PyResult<RankingOptions> {
-        let options = SearchOptions { k, scorer, count, ids: true, ..SearchOptions::default() };
-        Ok(RankingOptions {
-            options,
-            syntax: Syntax::from_name(py, syntax)?,
-            field: field.map(Text::into_string),
-        })
     }
 }
 
@@ -273,23 +249,10 @@ impl Index {
                 RankingOptions::new(py, 0, false, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
             let (source, question) =
                 (QuerySource::from_python(query)?, question.map(|given| given.0.clone()));
-            let deadline = match deadline {
-                Some(seconds) => deadline_after(py, seconds)?,
-                None => None,
-            };
+            let deadline = deadline_after(py, deadline)?;
             let (engine, snapshot) = self.engine_and_snapshot(py)?;
             let found = wait::run_interruptible(py, None, move || {
-                let schema = snapshot.schema();
-                let field = field_number(schema, ranking.field.as_deref())?;
-                let (query, _) = source.parse(schema, ranking.syntax, field)?;
-                let mut request =
-                    SearchRequest::new(query).options(ranking.options).snapshot(snapshot.clone());
-                if let Some(question) = question {
-                    request = request.statistics(question);
-                }
-                if let Some(deadline) = deadline {
-                    request = request.deadline(deadline);
-                }
+                let (request, ..) = ranking.request(source, &snapshot, question, deadline)?;
                 Ok(engine.statistics(request)?)
             })?;
             Ok(Statistics(Arc::new(found)))
@@ -316,28 +279,14 @@ impl Index {
             let ranking =
                 RankingOptions::new(py, k, count, scorer_from_name(py, &scorer, k1, b)?, &syntax, field)?;
             let source = QuerySource::from_python(query)?;
-            let deadline = match deadline {
-                Some(seconds) => deadline_after(py, seconds)?,
-                None => None,
-            };
+            let deadline = deadline_after(py, deadline)?;
             self.options.check_k(py, k)?;
             let statistics = statistics.map(|given| given.0.clone());
             let (engine, snapshot) = self.engine_and_snapshot(py)?;
             let mut signal = Ok(());
             let (ticket, parsed, warnings) = run_without_gil(py, || {
-                let schema = snapshot.schema();
-                let field = field_number(schema, ranking.field.as_deref())?;
-                let (parsed, warnings) = source.parse(schema, ranking.syntax, field)?;
-                let mut request = SearchRequest::new(parsed.clone())
-                    .options(ranking.options)
-                    .snapshot(snapshot.clone())
-                    .priority(Priority::Interactive);
-                if let Some(deadline) = deadline {
-                    request = request.deadline(deadline);
-                }
-                if let Some(statistics) = statistics {
-                    request = request.statistics(statistics);
-                }
+                let (request, parsed, warnings) = ranking.request(source, &snapshot, statistics, deadline)?;
+                let request = request.priority(Priority::Interactive);
                 let mut checked = Instant::now();
                 let is_cancelled = || {
                     if checked.elapsed() >= SIGNAL_CHECK_INTERVAL {
@@ -578,32 +527,4 @@ impl Index {
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         guard_entry_point(py, || Ok(self.engine_and_snapshot(py)?.1.index().documents() as usize))
     }
-}
-
-/// Waits for the result of a request, and checks for signals meanwhile.
-fn wait_for_hits(py: Python<'_>, ticket: Ticket) -> PyResult<tierdex::Hits> {
-    let mut ticket = ProcessLocal::new(ticket);
-    loop {
-        let waiting = ticket.get().ok_or_else(|| forked_error(py))?;
-        if py.detach(|| waiting.wait_timeout(SIGNAL_CHECK_INTERVAL)) {
-            break;
-        }
-        // Dropping the ticket cancels the request.
-        py.check_signals()?;
-    }
-    let ticket = ticket.take().ok_or_else(|| forked_error(py))?;
-    run_without_gil(py, || ticket.wait())
-}
-
-/// The time after this number of seconds; `None` if it is beyond the range of the clock.
-fn deadline_after(py: Python<'_>, seconds: f64) -> PyResult<Option<Instant>> {
-    Ok(Instant::now().checked_add(parse_seconds(py, "deadline", seconds)?))
-}
-
-/// A number of seconds, at least 0. Infinity is the longest time that there is.
-fn parse_seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
-    if seconds.is_nan() || seconds < 0.0 {
-        return Err(usage_error(py, format!("{name} is {seconds}; it is a number of seconds, at least 0")));
-    }
-    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

@@ -18,6 +18,7 @@ mod options;
 mod pieces;
 mod process;
 mod query;
+mod request;
 mod rows;
 mod run_ids;
 mod statistics;

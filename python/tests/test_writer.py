@@ -421,11 +421,12 @@ def test_the_end_of_a_process_with_an_open_writer(tmp_path: Path) -> None:
         """
         index = tierdex.Index.create(path)
         writer = index.writer(memory="32M")
-        table = pa.table({"id": [str(n) for n in range(1000)], "text": ["words " * 100] * 1000})
+        # Not a table: Python ends a daemon thread where it is, and in the C++ code of pyarrow that is fatal.
+        documents = [{"id": str(n), "text": "words " * 100} for n in range(1000)]
 
         def add():
             while True:
-                writer.add_many(table)
+                writer.add_many(documents)
 
         threading.Thread(target=add, daemon=True).start()
         writer.add({"id": "a", "text": "b"})

@@ -270,7 +270,7 @@ fn scores_depend_on_the_statistics_of_each_shard() {
     }
 }
 
-/// Words within two edits of `abcdef`: so many that shards do not list them all.
+/// Words within two edits of `abcdef`: more than the candidates that a shard lists for a fuzzy word.
 fn similar_words() -> Vec<String> {
     let letters = || 'a'..='z';
     let mut words: Vec<String> =

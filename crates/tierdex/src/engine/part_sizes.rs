@@ -18,7 +18,7 @@ pub const SEARCH_THREAD_BYTES: u64 = 128 << 10;
 pub const STACK_BYTES: u64 = 24 << 10;
 
 /// Pins and waits of an evaluation, and what does not depend on its query.
-pub(super) const EVALUATION_BYTES: u64 = 7_680;
+pub(super) const EVALUATION_BYTES: u64 = 7_296;
 
 /// A requested hit: in each result held in memory, its score as an integer if that is wanted, the offset and
 /// length of its id there, and in the output without its id.

@@ -2,9 +2,9 @@
 //! whole of several shards.
 //!
 //! 1. Each shard collects a *part*: what it knows about the terms of the query.
-//! 2. [`Statistics::merge`] adds the parts. Usually the result is *complete*. If a fuzzy word has so many
-//!    terms that the shards did not list them all, it may be a *question*: which of them are the best depends
-//!    on numbers that a shard did not list.
+//! 2. [`Statistics::merge`] adds the parts. The result is *complete*, unless a fuzzy word matches more terms
+//!    than a shard lists, and document frequencies that are not listed decide which terms are chosen: then it
+//!    is a *question*, the terms whose document frequencies are missing.
 //! 3. Each shard answers a question as it answers the query, with a new part, and the parts are merged again.
 //! 4. With complete statistics each shard scores its documents as one index of all documents would.
 
