@@ -24,7 +24,7 @@ pub struct DocumentRef<'d> {
 
 impl DocumentRef<'_> {
     /// The values of a member that are not empty.
-    pub(crate) fn values_of(&self, member: usize) -> impl Iterator<Item = &str> {
+    pub(crate) fn values_of(&self, member: usize) -> impl Iterator<Item = &str> + Clone {
         let is_value = move |(number, text): &&(usize, &str)| *number == member && !text.is_empty();
         self.values.iter().filter(is_value).map(|(_, text)| *text)
     }
@@ -96,7 +96,11 @@ impl BatchBuilder {
         BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
             members: schema.fields.iter().map(|field| schema.members_of(field)).collect(),
-            tables: schema.fields.iter().map(|_| FieldTable::new(FIELD_TOKENS_MAX)).collect(),
+            tables: schema
+                .fields
+                .iter()
+                .map(|field| FieldTable::new(FIELD_TOKENS_MAX, field.positions))
+                .collect(),
             ids: ExternalIds::default(),
             stored: (schema.stored != Stored::Nothing).then(StoredBlocks::default),
             document_bytes_max,
@@ -162,9 +166,7 @@ impl BatchBuilder {
     pub fn seal(&mut self) -> Result<SealedBatch> {
         let mut stored = self.stored.as_mut().map(std::mem::take);
         stored.as_mut().map(StoredBlocks::close_block).transpose()?;
-        let fields = self.schema.fields.iter();
-        let runs =
-            fields.zip(&mut self.tables).map(|(field, table)| table.take_run(field.positions)).collect();
+        let runs = self.tables.iter_mut().map(FieldTable::take_run).collect();
         self.bytes = 0;
         let skipped_tokens = std::mem::take(&mut self.skipped_tokens);
         Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, skipped_tokens })

@@ -1,8 +1,9 @@
 //! Compares sorted runs with a model, a map from terms to postings.
 
 use super::*;
+use crate::limits::{FIELD_TOKENS_MAX, POSITION_GAP};
 use crate::schema::{Analysis, Tokenizer};
-use crate::{limits::FIELD_TOKENS_MAX, text::Analyzer};
+use crate::text::Analyzer;
 use proptest::prelude::*;
 use std::{collections::BTreeMap, convert::Infallible};
 
@@ -29,12 +30,23 @@ fn analyzer() -> Analyzer {
 
 #[test]
 fn tokens_beyond_the_limit_are_counted() {
-    let mut table = FieldTable::new(3);
+    let mut table = FieldTable::new(3, false);
     let mut analyzer = analyzer();
     assert_eq!(table.add(&mut analyzer, ["a b", "c"].into_iter()), 0);
     // Three tokens are beyond the limit; one of them is a stop word.
     assert_eq!(table.add(&mut analyzer, ["a b", "c d stop e"].into_iter()), 2);
-    assert_eq!(table.take_run(false).lengths(), [3, 3]);
+    assert_eq!(table.take_run().lengths(), [3, 3]);
+}
+
+#[test]
+fn values_have_a_gap_and_the_longest_is_first() {
+    let mut table = FieldTable::new(200, true);
+    assert_eq!(table.add(&mut analyzer(), ["a", "", "bb a stop", "stop", "c", "d"].into_iter()), 2);
+    let run = table.take_run();
+    let expected = [("a", vec![1, 3 + POSITION_GAP]), ("bb", vec![0])];
+    let expected = expected.map(|(term, at)| (term.to_string(), vec![(0, at.len() as u32, at)]));
+    assert_eq!(read_run(&run), PostingMap::from(expected));
+    assert_eq!(run.lengths(), [3]);
 }
 
 proptest! {
@@ -43,15 +55,23 @@ proptest! {
         documents in prop::collection::vec(prop::collection::vec("[a-c]{1,3}|stop|[a-z]{9,12}", 0..20), 0..30),
         positions in any::<bool>(),
     ) {
-        let mut table = FieldTable::new(FIELD_TOKENS_MAX);
+        let mut table = FieldTable::new(FIELD_TOKENS_MAX, positions);
         let mut analyzer = analyzer();
         for round in 0..2 {
             let mut model = PostingMap::new();
             let mut lengths = Vec::new();
             for (document, words) in documents.iter().enumerate() {
                 let mut kept = BTreeMap::<&str, Vec<u32>>::new();
-                for (position, word) in words.iter().enumerate().filter(|(_, word)| *word != "stop") {
-                    kept.entry(word).or_default().push(position as u32);
+                let (first, second) = words.split_at(words.len() / 2);
+                let parts = [first.join(" "), second.join(" ")];
+                let is_swapped = positions && parts[1].len() > parts[0].len();
+                let ordered = if is_swapped { [second, first] } else { [first, second] };
+                let gap = if positions && !ordered[0].is_empty() { POSITION_GAP } else { 0 };
+                let starts = [0, ordered[0].len() as u32 + gap];
+                for (words, start) in ordered.iter().zip(starts) {
+                    for (position, word) in (start..).zip(*words).filter(|(_, word)| *word != "stop") {
+                        kept.entry(word).or_default().push(position);
+                    }
                 }
                 lengths.push(kept.values().map(Vec::len).sum::<usize>() as u32);
                 for (word, word_positions) in kept {
@@ -59,11 +79,9 @@ proptest! {
                     let word_positions = if positions { word_positions } else { Vec::new() };
                     model.entry(word.to_string()).or_default().push((document as u32, frequency, word_positions));
                 }
-                let half = words.len() / 2;
-                let parts = [words[..half].join(" "), words[half..].join(" ")];
                 table.add(&mut analyzer, parts.iter().map(String::as_str));
             }
-            let run = table.take_run(positions);
+            let run = table.take_run();
             prop_assert_eq!(read_run(&run), model, "round {}", round);
             prop_assert_eq!(run.lengths(), lengths);
         }

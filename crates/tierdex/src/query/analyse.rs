@@ -4,9 +4,12 @@
 //! lower-cased and accent-folded, if the chain does so. A word that analysis splits into several tokens
 //! becomes several alternatives; docs/query.md has the rules for text without blanks and for long words.
 
+use super::check::{last_distance, phrase_too_long};
 use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
-use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
+use crate::limits::{
+    BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, POSITION_GAP, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
+};
 use crate::schema::{Analysis, Schema};
 use crate::{Error, Result, text::Analyzer, text::RunPart};
 use std::{cell::RefCell, mem::take};
@@ -266,6 +269,12 @@ impl<'a> QueryAnalyzer<'a> {
             terms.truncate(PHRASE_TERMS_MAX);
             open_end = false;
         }
+        positions_to_distances(&mut terms);
+        if last_distance(&terms) > POSITION_GAP {
+            self.problems.report(Error::query(phrase_too_long(last_distance(&terms))))?;
+            terms.retain(|(distance, _)| *distance <= POSITION_GAP);
+            open_end = false;
+        }
         if !self.count_terms(terms.len())? {
             return Ok(None);
         }
@@ -283,7 +292,6 @@ impl<'a> QueryAnalyzer<'a> {
             let must = terms.map(|(number, (_, term))| one(term, open_end && number == last));
             return Ok(Some(Query::clauses(must.collect(), Vec::new(), Vec::new())));
         }
-        positions_to_distances(&mut terms);
         Ok(Some(Query::Phrase { field, terms, slop, open_end, boost }))
     }
 

@@ -6,10 +6,11 @@ mod phrases;
 use super::collection::{RankingInputs, SegmentLists};
 use super::expand::{ExpandedTerm, clause_of_prefix, fuzzy_matches, similarity};
 use super::plan_node::{InfoBySegment, Leaf, PlanNode, TermPrefix};
-use super::{analyse::no_positions_error, clauses::Clauses, tree::Query};
+use super::{analyse::no_positions_error, check::last_distance, clauses::Clauses, tree::Query};
+use crate::limits::{BOOST_MAX, POSITION_GAP};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
 use crate::segment::read::{Segment, TermInfo};
-use crate::{Error, Result, cursor::frequency_max, limits::BOOST_MAX, schema::Schema};
+use crate::{Error, Result, cursor::frequency_max, schema::Schema};
 use std::sync::Arc;
 
 /// A query with its terms looked up, before it is rewritten.
@@ -69,7 +70,9 @@ impl<'a> Binder<'a> {
                 Err(no_positions_error(self.schema, *field))
             }
             Query::Phrase { field, terms, slop, open_end, boost } => {
-                let phrase = WrittenPhrase { field: *field, terms, slop: *slop, boost: *boost };
+                // A wider match would cross from one value of a document to another.
+                let slop = (*slop).min(POSITION_GAP.saturating_sub(last_distance(terms)));
+                let phrase = WrittenPhrase { field: *field, terms, slop, boost: *boost };
                 match terms.split_last() {
                     Some((last, fixed)) if *open_end => {
                         self.bind_open_phrase(WrittenPhrase { terms: fixed, ..phrase }, last)

@@ -2,13 +2,23 @@
 
 use super::tree::Query;
 use crate::limits::{
-    FUZZY_BYTES_MAX, FUZZY_DISTANCE_MAX, PHRASE_TERMS_MAX, QUERY_DEPTH_MAX, QUERY_EXPANDED_MAX,
+    FUZZY_BYTES_MAX, FUZZY_DISTANCE_MAX, PHRASE_TERMS_MAX, POSITION_GAP, QUERY_DEPTH_MAX, QUERY_EXPANDED_MAX,
     QUERY_TERMS_MAX,
 };
 use crate::{Error, Result, schema::Schema};
 
 /// Maximum number of queries inside one another. A pair of parentheses is parsed to at most two of them.
 const LEVELS_MAX: usize = 2 * QUERY_DEPTH_MAX + 2;
+
+/// The distance of the last term of a phrase from the first one.
+pub(super) fn last_distance(terms: &[(u32, String)]) -> u32 {
+    terms.last().map_or(0, |(distance, _)| *distance)
+}
+
+/// What is wrong with a phrase whose last term has this distance from the first one, more than the limit.
+pub(super) fn phrase_too_long(distance: u32) -> String {
+    format!("a phrase of {} words; at most {} can be one", u64::from(distance) + 1, POSITION_GAP + 1)
+}
 
 impl Query {
     /// Checks a query before its memory is computed and it is planned, which both recurse into it.
@@ -68,6 +78,9 @@ impl Query {
             }
             Query::Phrase { terms, .. } if !terms.is_sorted_by(|(a, _), (b, _)| a < b) => {
                 Some("has a phrase whose distances do not increase".to_string())
+            }
+            Query::Phrase { terms, .. } if last_distance(terms) > POSITION_GAP => {
+                Some(format!("has {}", phrase_too_long(last_distance(terms))))
             }
             _ => None,
         }

@@ -33,7 +33,8 @@ pub enum Query {
         field: usize,
         /// Terms with their distances from the first, increasing.
         terms: Vec<(u32, String)>,
-        /// Total number of positions by which the terms may be displaced (`crate::eval::nodes::slop`).
+        /// Total number of positions by which the terms may be displaced (`crate::eval::nodes::slop`). With
+        /// the largest distance it is at most [`crate::limits::POSITION_GAP`]: more counts as that.
         slop: u32,
         /// Whether the last term is a grapheme cluster of text without blanks, which stands for all terms
         /// that begin with it.

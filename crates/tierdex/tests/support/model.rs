@@ -4,6 +4,7 @@ use super::clause::{ALL_DOCUMENTS_KEY, Clause, GroupClause, LeafClause, LeafMatc
 use super::{Answer, AnswerHit, AnswerOptions, corpus::TestDocument};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tierdex::limits::POSITION_GAP;
 use tierdex::schema::{Field, NormKind, Schema, Stored, Tokenizer};
 use tierdex::{Bm25, Query, Scorer, internal::transform::norm};
 
@@ -13,6 +14,9 @@ pub struct Model {
     stored: bool,
     fields: Vec<FieldModel>,
 }
+
+/// Positions from the start of one value of a document to the start of the next: phrases do not cross them.
+const VALUE_POSITIONS: usize = 1 << 20;
 
 /// For each document its score, if it matches.
 type DocumentScores = Vec<Option<u32>>;
@@ -180,13 +184,15 @@ impl FieldModel {
         let mut model = FieldModel { exact_norms: field.norms == NormKind::Exact, ..FieldModel::default() };
         for (document, doc) in (0u32..).zip(docs) {
             let member = |name: &String| if name == "title" { &*doc.title } else { &*doc.text };
-            let text = field.members.iter().map(member).collect::<Vec<_>>().join(" ");
             let mut length = 0;
-            for (position, token) in (0u32..).zip(tokenize(&text, field.analysis.tokenizer)) {
-                if token.len() <= 255 && !stop_words.contains(token.as_str()) {
-                    length += 1;
-                    let list = model.postings.entry(token).or_default();
-                    list.entry(document).or_default().push(position);
+            for (first_position, text) in (0..).step_by(VALUE_POSITIONS).zip(field.members.iter().map(member))
+            {
+                for (position, token) in (first_position..).zip(tokenize(text, field.analysis.tokenizer)) {
+                    if token.len() <= 255 && !stop_words.contains(token.as_str()) {
+                        length += 1;
+                        let list = model.postings.entry(token).or_default();
+                        list.entry(document).or_default().push(position);
+                    }
                 }
             }
             model.lengths.push(length);
@@ -242,6 +248,7 @@ impl FieldModel {
     fn phrase(&self, terms: &[(u32, String)], slop: u32) -> Vec<(u32, f32)> {
         let lists: Option<Vec<_>> = terms.iter().map(|(_, term)| self.postings.get(term)).collect();
         let Some(lists) = lists else { return Vec::new() };
+        let slop = slop.min(POSITION_GAP - terms.last().map_or(0, |(distance, _)| *distance));
         let in_all = lists[0].keys().filter(|document| lists.iter().all(|list| list.contains_key(document)));
         let frequency = |document: &u32| {
             let mut ranges = BTreeSet::new();
