@@ -23,6 +23,21 @@ pub const FIELDS_MAX: usize = 64;
 /// Maximum number of stop words of a field.
 pub const STOP_WORDS_MAX: usize = 100_000;
 
+/// Maximum number of rules for synonyms of a field.
+pub const SYNONYMS_MAX: usize = 1 << 20;
+
+/// Maximum bytes of the rules for synonyms of a field.
+pub const SYNONYM_BYTES_MAX: usize = 16 << 20;
+
+/// Maximum number of words of an entry of a rule for synonyms.
+pub const SYNONYM_WORDS_MAX: usize = 16;
+
+/// Maximum number of synonyms of the same words.
+pub const SYNONYMS_OF_WORDS_MAX: usize = 256;
+
+/// Maximum number of variants of a phrase with synonyms.
+pub const PHRASE_VARIANTS_MAX: usize = 64;
+
 /// Maximum bytes of the name of a field.
 pub const FIELD_NAME_BYTES_MAX: usize = 64;
 

@@ -1,8 +1,12 @@
 //! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms.
 
+mod synonyms;
+
 use crate::bytes::{ByteReader, push_bytes, push_varint};
 use crate::{Error, Result, limits};
 use rust_stemmers::Algorithm;
+pub use synonyms::Synonyms;
+pub(crate) use synonyms::{Alternatives, AlternativesByWords};
 pub use tierdex_codec::Codec;
 
 /// Maximum number of characters of a setting in an error message: a list of stop words can be long.
@@ -60,6 +64,8 @@ pub struct Field {
     pub members: Vec<String>,
     /// How the text of documents and of queries becomes terms.
     pub analysis: Analysis,
+    /// Words that find other words.
+    pub synonyms: Synonyms,
     /// Whether positions are indexed: phrase queries need them.
     pub positions: bool,
     /// The precision of document lengths.
@@ -207,6 +213,7 @@ impl Field {
             name: name.to_string(),
             members: members.iter().map(|member| member.to_string()).collect(),
             analysis: Analysis::default(),
+            synonyms: Synonyms::default(),
             positions: false,
             norms: NormKind::Byte,
             doc_codec: Codec::Auto,
@@ -255,9 +262,10 @@ impl Schema {
     }
 
     /// Whether documents of this schema can be added to an index of the schema `older`: it begins with the
-    /// fields and members of that one, and stores the same.
+    /// fields and members of that one, and stores the same. Synonyms may differ.
     pub(crate) fn extends(&self, older: &Schema) -> bool {
-        self.fields.starts_with(&older.fields)
+        older.fields.len() <= self.fields.len()
+            && self.fields.iter().zip(&older.fields).all(|(field, older)| field.indexes_as(older))
             && self.members.starts_with(&older.members)
             && (&self.title, self.stored) == (&older.title, older.stored)
     }
@@ -394,7 +402,7 @@ impl Schema {
                 } else {
                     read_members_of_field(view, &members)?
                 };
-                Field::read_settings(view, name, members)
+                Field::read_settings(view, version, name, members)
             })
             .collect::<Result<Vec<_>>>()?;
         let schema = Schema { members, title, fields, stored };
@@ -461,6 +469,11 @@ fn member_name(view: &ByteReader<'_>, members: &[String], number: u64) -> Result
 }
 
 impl Field {
+    /// Whether this field indexes documents as another one does: they are equal but for their synonyms.
+    fn indexes_as(&self, other: &Field) -> bool {
+        Field { synonyms: other.synonyms.clone(), ..self.clone() } == *other
+    }
+
     fn validate(&self) -> Result<()> {
         let is_valid_name = !self.name.is_empty()
             && self.name.len() <= limits::FIELD_NAME_BYTES_MAX
@@ -527,10 +540,16 @@ impl Field {
         for word in &self.analysis.stop_words {
             push_bytes(out, word.as_bytes());
         }
+        self.synonyms.write(out);
     }
 
     /// Reads what follows name and members.
-    fn read_settings(view: &mut ByteReader<'_>, name: String, members: Vec<String>) -> Result<Field> {
+    fn read_settings(
+        view: &mut ByteReader<'_>,
+        version: u16,
+        name: String,
+        members: Vec<String>,
+    ) -> Result<Field> {
         let positions = read_flag(view)?;
         let norms = match view.u8()? {
             1 => NormKind::Byte,
@@ -540,7 +559,8 @@ impl Field {
         let doc_codec = read_codec(view)?;
         let freq_codec = read_codec(view)?;
         let analysis = Analysis::read(view)?;
-        Ok(Field { name, members, analysis, positions, norms, doc_codec, freq_codec })
+        let synonyms = if version < MEMBERS_VERSION { Synonyms::default() } else { Synonyms::read(view)? };
+        Ok(Field { name, members, analysis, synonyms, positions, norms, doc_codec, freq_codec })
     }
 }
 
@@ -598,6 +618,8 @@ mod tests {
             stemmer: Some(Language::Finnish),
         };
         title.norms = NormKind::Exact;
+        title.synonyms = Synonyms::parse("a, b\n# none\n\nc => d").unwrap();
+        assert_eq!(title.synonyms.rules(), ["a, b", "c => d"]);
         title.positions = true;
         let mut schema = Schema::of(vec![Field::new("text", &["text"]), title]);
         schema.stored = Stored::All;

@@ -148,7 +148,7 @@ impl Manifest {
         self.write(&mut bytes);
         if bytes.len() as u64 > MANIFEST_BYTES_MAX / 2 {
             return Err(Error::TooLarge(format!(
-                "the manifest would have {} bytes: too many stop words",
+                "the manifest would have {} bytes: too many stop words or synonyms",
                 bytes.len()
             )));
         }

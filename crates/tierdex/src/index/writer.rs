@@ -10,6 +10,7 @@ use super::{builder::SegmentBuilder, merge::merge_segments, stop::StopSignal};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
 };
+use crate::text::check_synonyms;
 use crate::{Error, Result, schema::Schema, segment::SegmentMeta, segment::layout, segment::read::Segment};
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
@@ -150,6 +151,7 @@ impl IndexWriter {
     ) -> Result<IndexWriter> {
         Kernel::from_env()?;
         schema.validate()?;
+        check_synonyms(&schema)?;
         if options.memory < MEMORY_MIN {
             let (memory, min) = (options.memory, MEMORY_MIN >> 20);
             return Err(Error::Usage(format!(

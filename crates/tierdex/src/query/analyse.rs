@@ -5,13 +5,16 @@
 //! becomes several alternatives; docs/query.md has the rules for text without blanks and for long words.
 
 use super::check::{last_distance, phrase_too_long};
+use super::synonyms::{Synonym, alternatives_of, phrase_variants, synonyms_of_words};
 use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
 use crate::limits::{
-    BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, POSITION_GAP, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX,
+    BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, PHRASE_VARIANTS_MAX, POSITION_GAP, QUERY_EXPANDED_MAX,
+    QUERY_TERMS_MAX,
 };
 use crate::schema::{Analysis, Schema};
-use crate::{Error, Result, text::Analyzer, text::RunPart};
+use crate::text::{Analyzer, RunPart, is_phrase_token};
+use crate::{Error, Result};
 use std::{cell::RefCell, mem::take};
 
 impl Query {
@@ -47,7 +50,13 @@ impl Query {
         cut_to_length(text, &mut problems)?;
         let mut analyzer = QueryAnalyzer::new(schema, &mut problems);
         analyzer.bigrams_are_alternatives = true;
-        let query = analyzer.convert_words(0, text, 1.0)?;
+        let query = match alternatives_of(&schema.fields[0]) {
+            None => analyzer.convert_words(0, text, 1.0)?,
+            Some(_) => {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                any_of(analyzer.convert_word_run(0, &words, 1.0, false)?)
+            }
+        };
         Ok(query.unwrap_or(Query::Nothing))
     }
 }
@@ -110,10 +119,14 @@ impl<'a> QueryAnalyzer<'a> {
         let schema = self.schema;
         let number = |field: &Option<String>| field.as_ref().and_then(|name| schema.field(name)).unwrap_or(0);
         match syntax {
-            SyntaxTree::Word(field, word) => self.convert_words(number(field), word, boost),
+            SyntaxTree::Word(field, word) => {
+                Ok(any_of(self.convert_word_run(number(field), &[word], boost, false)?))
+            }
             SyntaxTree::Prefix(field, prefix) => self.convert_prefix(number(field), prefix, boost),
             SyntaxTree::Fuzzy(field, word, edits) => self.convert_fuzzy(number(field), word, *edits, boost),
-            SyntaxTree::Phrase(field, words, slop) => self.convert_phrase(number(field), words, *slop, boost),
+            SyntaxTree::Phrase(field, words, slop) => {
+                self.convert_variants(number(field), words, *slop, boost)
+            }
             SyntaxTree::All => Ok(Some(Query::All { boost })),
             SyntaxTree::List(clauses, minimum) => self.convert_list(clauses, *minimum, boost),
             SyntaxTree::Boost(inner, factor) => {
@@ -129,14 +142,22 @@ impl<'a> QueryAnalyzer<'a> {
 
     fn convert_list(&mut self, clauses: &[SyntaxClause], minimum: u32, boost: f64) -> Result<Option<Query>> {
         let (mut must, mut filter, mut should, mut must_not) = (vec![], vec![], vec![], vec![]);
-        for (occur, syntax) in clauses {
+        let mut left = clauses;
+        while let [(occur, syntax), after @ ..] = left {
             let list = match occur {
                 Occur::Must => &mut must,
                 Occur::Filter => &mut filter,
                 Occur::Should => &mut should,
                 Occur::MustNot => &mut must_not,
             };
-            list.extend(self.convert_tree(syntax, boost)?);
+            let (field, words) = self.words_with_synonyms(left);
+            if words.len() > 1 {
+                list.extend(self.convert_word_run(field, &words, boost, *occur == Occur::Must)?);
+                left = &left[words.len()..];
+            } else {
+                list.extend(self.convert_tree(syntax, boost)?);
+                left = after;
+            }
         }
         let has_positive = clauses.iter().any(|(occur, _)| *occur != Occur::MustNot);
         let none_left = must.is_empty() && filter.is_empty() && should.is_empty();
@@ -146,6 +167,97 @@ impl<'a> QueryAnalyzer<'a> {
         // Clauses of stop words were dropped: they neither match nor fail to match.
         let minimum = minimum.min(should.len() as u32);
         Ok(Some(Query::Bool { must, filter, should, must_not, minimum }))
+    }
+
+    /// The words at the start of a list that are looked up together in the synonyms of their field: all are
+    /// alternatives, or all are required. None if the field has no synonyms of several words.
+    fn words_with_synonyms<'c>(&self, clauses: &'c [SyntaxClause]) -> (usize, Vec<&'c str>) {
+        let Some((occur @ (Occur::Should | Occur::Must), SyntaxTree::Word(name, _))) = clauses.first() else {
+            return (0, Vec::new());
+        };
+        let field = name.as_ref().and_then(|name| self.schema.field(name)).unwrap_or(0);
+        if alternatives_of(&self.schema.fields[field]).is_none_or(|found| found.terms_max < 2) {
+            return (field, Vec::new());
+        }
+        let word = |clause: &'c SyntaxClause| match clause {
+            (of, SyntaxTree::Word(other, word)) if (of, other) == (occur, name) => Some(word.as_str()),
+            _ => None,
+        };
+        (field, clauses.iter().map_while(word).collect())
+    }
+
+    /// Converts words that follow one another, with their synonyms. Synonyms of several words are alternatives
+    /// of all of these together if the words are required, else further alternatives.
+    fn convert_word_run(
+        &mut self,
+        field: usize,
+        words: &[&str],
+        boost: f64,
+        are_required: bool,
+    ) -> Result<Vec<Query>> {
+        let schema = self.schema;
+        let found = alternatives_of(&schema.fields[field])
+            .map(|alternatives| synonyms_of_words(alternatives, self.field_analyzer(field), words));
+        let (mut queries, mut at) = (Vec::new(), 0);
+        for Synonym { words: range, alternatives } in found.unwrap_or_default() {
+            queries.extend(self.convert_each(field, &words[at..range.start], boost)?);
+            at = range.end;
+            let mut kept = match alternatives.keeps_words {
+                true => self.convert_each(field, &words[range.clone()], boost)?,
+                false => Vec::new(),
+            };
+            if range.len() > 1 && !are_required {
+                queries.append(&mut kept);
+            } else if kept.len() > 1 {
+                kept = vec![Query::clauses(kept, Vec::new(), Vec::new())];
+            }
+            for text in &alternatives.texts {
+                kept.extend(self.convert_alternative(field, text, boost)?);
+            }
+            queries.extend(any_of(kept));
+        }
+        queries.extend(self.convert_each(field, &words[at..], boost)?);
+        Ok(queries)
+    }
+
+    fn convert_each(&mut self, field: usize, words: &[&str], boost: f64) -> Result<Vec<Query>> {
+        words.iter().filter_map(|word| self.convert_words(field, word, boost).transpose()).collect()
+    }
+
+    /// Converts a synonym. Several words are a phrase, or are all required if the field has no positions.
+    fn convert_alternative(&mut self, field: usize, text: &str, boost: f64) -> Result<Option<Query>> {
+        if self.schema.fields[field].positions {
+            return self.convert_phrase(field, text, 0, boost);
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let mut must = self.convert_each(field, &words, boost)?;
+        Ok(match must.len() {
+            0 | 1 => must.pop(),
+            _ => Some(Query::clauses(must, Vec::new(), Vec::new())),
+        })
+    }
+
+    /// Converts a phrase: it has a variant for each choice of synonyms of its words.
+    fn convert_variants(&mut self, field: usize, text: &str, slop: u32, boost: f64) -> Result<Option<Query>> {
+        let schema = self.schema;
+        let Some(alternatives) = alternatives_of(&schema.fields[field]) else {
+            return self.convert_phrase(field, text, slop, boost);
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let synonyms = synonyms_of_words(alternatives, self.field_analyzer(field), &words);
+        let mut variants = phrase_variants(&words, &synonyms, PHRASE_VARIANTS_MAX);
+        if variants.len() > PHRASE_VARIANTS_MAX {
+            let message = format!(
+                "a phrase of more than {PHRASE_VARIANTS_MAX} variants by its synonyms; leave some words out"
+            );
+            self.problems.report(Error::query(message))?;
+            variants.truncate(PHRASE_VARIANTS_MAX);
+        }
+        let queries = variants
+            .iter()
+            .filter_map(|text| self.convert_phrase(field, text, slop, boost).transpose())
+            .collect::<Result<Vec<_>>>()?;
+        Ok(any_of(queries))
     }
 
     fn convert_words(&mut self, field: usize, words: &str, boost: f64) -> Result<Option<Query>> {
@@ -252,10 +364,9 @@ impl<'a> QueryAnalyzer<'a> {
         let (mut terms, mut open_end) = (Vec::new(), false);
         let analyzer = self.field_analyzer(field);
         analyzer.analyze(words, 0, |token| {
-            // The last cluster of a longer run is in the bigram before it.
             let is_whole_run = |part: RunPart| part.is_first && part.is_last;
             open_end = token.run.is_some_and(is_whole_run);
-            if token.run.is_none_or(|part| part.is_first || !part.is_last) {
+            if is_phrase_token(token.run) {
                 terms.push((token.position, token.term.to_string()));
             }
         });

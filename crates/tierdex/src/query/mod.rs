@@ -24,6 +24,7 @@ mod marks;
 mod plan;
 pub(crate) mod plan_node;
 mod rewrite;
+mod synonyms;
 pub mod syntax;
 pub mod tree;
 

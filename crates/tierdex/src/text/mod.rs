@@ -10,6 +10,7 @@ mod char_ranges;
 mod fold;
 mod snippet;
 mod stop_words;
+mod synonyms;
 mod token;
 mod tokenizers;
 mod words;
@@ -24,6 +25,7 @@ use words::WordBuffers;
 
 pub use snippet::{Snippet, TermMatch, snippet};
 pub use stop_words::ENGLISH_STOP_WORDS;
+pub(crate) use synonyms::{alternatives_of_rules, check_synonyms, key_of_words};
 pub use token::{RunPart, Token};
 pub use words::is_in_hebrew_word;
 
@@ -127,6 +129,12 @@ impl Analyzer {
         self.analyze(text, 0, |token| terms.push(token.term.to_string()));
         terms
     }
+}
+
+/// Whether a token is a word of a phrase: of a run of text without blanks the last cluster is in the bigram
+/// before it.
+pub(crate) fn is_phrase_token(run: Option<RunPart>) -> bool {
+    run.is_none_or(|part| part.is_first || !part.is_last)
 }
 
 impl Filters {
