@@ -253,11 +253,11 @@ fn queries_that_are_built_have_the_limits_of_parsed_ones() {
         whole_clusters: false,
         boost: 1.0,
     };
-    for query in [nested(QUERY_DEPTH_MAX + 1), terms(QUERY_TERMS_MAX), fuzzy("ab", 2), phrase(&[0, 2])] {
+    for query in [nested(QUERY_DEPTH_MAX + 2), terms(QUERY_TERMS_MAX), fuzzy("ab", 2), phrase(&[0, 2])] {
         engine.search(SearchRequest::new(query)).unwrap();
     }
     for (query, expected) in [
-        (nested(QUERY_DEPTH_MAX + 2), "inside one another"),
+        (nested(QUERY_DEPTH_MAX + 3), "inside one another"),
         (nested(1000), "inside one another"),
         (terms(QUERY_TERMS_MAX + 1), "more than 1024 terms"),
         (Query::clauses(vec![prefix("a"); 65], vec![], vec![]), "more than 64 prefixes"),
@@ -265,6 +265,7 @@ fn queries_that_are_built_have_the_limits_of_parsed_ones() {
         (term(usize::MAX, "a"), "searches field"),
         (phrase(&[]), "a phrase of 0 terms"),
         (phrase(&[1, 1]), "do not increase"),
+        (phrase(&[0, 129]), "a phrase of 130 words"),
         (phrase(&(0..65).collect::<Vec<_>>()), "a phrase of 65 terms"),
         (fuzzy("ab", 3), "at distance 3"),
         (fuzzy(&"a".repeat(65), 1), "a fuzzy word of 65 bytes"),
@@ -277,7 +278,7 @@ fn queries_that_are_built_have_the_limits_of_parsed_ones() {
             assert!(matches!(&error, Error::Usage(message) if message.contains(expected)), "{error}");
         }
     }
-    assert_eq!(engine.metrics().rejected, 12);
+    assert_eq!(engine.metrics().rejected, 13);
 }
 
 #[test]
