@@ -43,7 +43,7 @@ fn check_index(flags: &Flags, collection: &Collection, disk: &MemDisk) {
     );
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment") };
-    let lists = lists_by_term(segment.field(0));
+    let lists = lists_by_term(segment.field_of_term(0));
     for (rank, (term, documents, frequencies)) in (1..).zip(&lists) {
         assert_eq!((term, documents.len()), (&collection.term(rank), collection.documents(rank) as usize));
         assert!(documents.is_sorted_by(|one, next| one < next) && !frequencies.contains(&0));
@@ -104,7 +104,7 @@ fn a_collection_is_the_same_on_every_machine() {
     let disk = generate_in_memory(&Flags::with_sizes(5000, 300_000, 3000, 1), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
     let mut sum = 0u64;
-    for (_, documents, frequencies) in lists_by_term(index.segments()[0].field(0)) {
+    for (_, documents, frequencies) in lists_by_term(index.segments()[0].field_of_term(0)) {
         for number in documents.iter().chain(&frequencies) {
             sum = (sum.rotate_left(5) ^ u64::from(*number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
@@ -119,7 +119,7 @@ fn frequencies_of_document_numbers_only_are_one_and_take_no_bits() {
     check_index(&flags, &collection, &disk);
     let sizes = Manifest::read_newest(&disk).unwrap().unwrap().segments[0].fields[0].lists;
     let index = Index::open_on(Arc::new(disk)).unwrap();
-    let lists = lists_by_term(index.segments()[0].field(0));
+    let lists = lists_by_term(index.segments()[0].field_of_term(0));
     assert!(lists.iter().all(|(_, _, frequencies)| frequencies.iter().all(|frequency| *frequency == 1)));
     assert!(sizes.freqs_bytes * 50 < sizes.docs_bytes, "{sizes:?}");
 }
@@ -137,8 +137,8 @@ fn uncompressed_documents_beside_compressed_frequencies_are_aligned() {
     check_index(&flags, &collection, &disk);
     let compressed = generate_in_memory(&Flags { codec: Codec::Auto, freq_codec: None, ..flags }, 2).1;
     let [index, compressed] = [disk, compressed].map(|disk| Index::open_on(Arc::new(disk)).unwrap());
-    let field = index.segments()[0].field(0);
-    assert!(lists_by_term(field) == lists_by_term(compressed.segments()[0].field(0)));
+    let field = index.segments()[0].field_of_term(0);
+    assert!(lists_by_term(field) == lists_by_term(compressed.segments()[0].field_of_term(0)));
     let mut blocks = 0;
     let mut stream = field.terms().stream();
     while let Some((_, info)) = stream.next().unwrap() {
@@ -172,7 +172,7 @@ fn documents_have_similar_lengths_and_lists_reach_the_end() {
     let (docs, postings) = (40_000, 4_280_000);
     let disk = generate_in_memory(&Flags::with_sizes(docs, postings, 100_000, 5), 2).1;
     let index = Index::open_on(Arc::new(disk)).unwrap();
-    let field = index.segments()[0].field(0);
+    let field = index.segments()[0].field_of_term(0);
     let mut lengths = vec![0u32; docs as usize];
     for (_, documents, frequencies) in lists_by_term(field) {
         for (document, frequency) in documents.iter().zip(&frequencies) {

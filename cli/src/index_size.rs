@@ -7,7 +7,7 @@ const RAW_POSTING_BYTES: u64 = 8;
 
 /// Statistics of a field, summed over the segments.
 pub fn field_stats(manifest: &Manifest, field: usize) -> FieldStats {
-    let of = manifest.segments.iter().map(|segment| segment.fields[field]);
+    let of = manifest.segments.iter().map(|segment| segment.stats(field));
     of.fold(FieldStats::default(), |mut sum, next| {
         sum.documents += next.documents;
         sum.terms += next.terms;

@@ -20,7 +20,7 @@ pub fn stats_dict<'py>(
     out.set_item("bytes", files.map(|file| file.seal.len).sum::<u64>())?;
     let fields = PyDict::new(py);
     for (number, field) in index.schema().fields.iter().enumerate() {
-        let of = || manifest.segments.iter().map(|segment| &segment.fields[number]);
+        let of = || manifest.segments.iter().map(|segment| segment.stats(number));
         let one = PyDict::new(py);
         let documents = of().map(|stats| u64::from(stats.documents)).sum::<u64>();
         let tokens = of().map(|stats| stats.tokens).sum::<u64>();

@@ -78,7 +78,7 @@ impl QueryLog {
 fn documents_of_term(index: &Index, term: &str) -> Result<Vec<u32>> {
     let (mut list, mut base) = (Vec::new(), 0);
     for segment in index.segments() {
-        let field = segment.field(QUERY_FIELD);
+        let field = segment.field_of_term(QUERY_FIELD);
         if let Some(info) = field.terms().get(term.as_bytes(), &FILES)? {
             list.extend(read_postings(field, info)?.documents.iter().map(|document| base + document));
         }

@@ -59,7 +59,7 @@ impl DrawRequest {
         }
         check_count(self.count)?;
         let postings = |field: usize| -> u64 {
-            index.segments().iter().map(|segment| segment.meta().fields[field].postings).sum()
+            index.segments().iter().map(|segment| segment.meta().stats(field).postings).sum()
         };
         let fields = 0..index.schema().fields.len();
         let field = fields.rev().max_by_key(|field| postings(*field)).unwrap_or(0);
@@ -121,7 +121,8 @@ fn terms_of_class(index: &Index, field: usize, class: TermClass) -> Result<Vec<(
     let single = index.segments().len() == 1;
     let mut all: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for segment in index.segments() {
-        let mut stream = segment.field(field).terms().stream();
+        let Some(field) = segment.field(field) else { continue };
+        let mut stream = field.terms().stream();
         while let Some((term, info)) = stream.next()? {
             let documents = u64::from(info.document_frequency);
             let Ok(term) = str::from_utf8(term) else { continue };

@@ -40,7 +40,7 @@ impl ExperimentRequest for ExploredRequest {
             }
         }
         let segments = index.segments().iter();
-        let postings: u64 = segments.map(|segment| segment.meta().fields[field].postings).sum();
+        let postings: u64 = segments.map(|segment| segment.meta().stats(field).postings).sum();
         let unique: u64 = most.values().sum();
         let percent = |explored: u64| 100.0 * explored as f64 / postings.max(1) as f64;
         Ok(json!({ "rows": [{

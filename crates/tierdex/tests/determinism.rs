@@ -6,16 +6,23 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::grown::GrownCase;
 use support::{AddMethod, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{DocumentRef, Index, Merge, OpenMode, codec::Codec, schema::Schema};
+use tierdex::{DocumentRef, Index, Merge, OpenMode, codec::Codec, schema::NormKind, schema::Schema};
 
-/// Payloads of the files of an index of one segment, by field and kind, without stored documents. Headers
-/// depend on the segment id, and blocks of stored documents on the batches in which they were compressed.
+/// [`file_payloads`] without stored documents, whose blocks depend on the batches in which they were compressed.
+fn list_payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
+    let mut payloads = file_payloads(disk);
+    payloads.retain(|name, _| name != "stored");
+    payloads
+}
+
+/// Payloads of the files of an index of one segment, by field and kind. Headers depend on the segment id.
 fn file_payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let index = Index::open_on(Arc::new(disk.clone())).unwrap();
     let [segment] = index.segments() else { panic!("one segment is wanted") };
-    let files = segment.files().filter(|file| !file.name().ends_with(".stored"));
+    let files = segment.files();
     let payload = |file: &tierdex::io::SealedFile| {
         let range = file.payload();
         let (_, name) = file.name().split_once('.').unwrap();
@@ -87,7 +94,7 @@ fn a_merged_segment_equals_a_flushed_one() {
         for positions in [true, false] {
             let schema = SchemaOptions { codec: *codec, positions, ..SchemaOptions::default() }.schema();
             let docs = random_documents(seed, 800);
-            let flushed = file_payloads(&build_merged(&schema, &docs, &[], AddMethod::Commits));
+            let flushed = list_payloads(&build_merged(&schema, &docs, &[], AddMethod::Commits));
             assert!(flushed.len() > 8);
             for (cuts, growth) in [
                 (vec![600], AddMethod::Commits),
@@ -95,10 +102,27 @@ fn a_merged_segment_equals_a_flushed_one() {
                 ((1..100).map(|cut| 8 * cut).collect(), AddMethod::Commits),
                 (vec![], AddMethod::Batches(17)),
             ] {
-                let merged = file_payloads(&build_merged(&schema, &docs, &cuts, growth));
+                let merged = list_payloads(&build_merged(&schema, &docs, &cuts, growth));
                 for (name, bytes) in &flushed {
                     assert!(merged[name] == *bytes, "{}, {growth:?}, {cuts:?}: {name} differs", codec.name());
                 }
+            }
+        }
+    }
+}
+
+/// Segments that lack a field are merged into the bytes of an index that had the field from the start.
+#[test]
+fn a_merge_adds_a_field_as_if_it_had_been_there() {
+    for (seed, norms) in [(1, NormKind::Byte), (2, NormKind::Exact)] {
+        let options = SchemaOptions { norms, ..SchemaOptions::default() };
+        for older in [1, 300, 599] {
+            let case = GrownCase::new(options, random_documents(seed, 600), older);
+            let fresh = list_payloads(&case.build_fresh(Merge::One));
+            let merged = list_payloads(&case.build_in_steps(Merge::One));
+            assert!(fresh.contains_key("1.norms") && merged.len() == fresh.len());
+            for (name, bytes) in &fresh {
+                assert!(merged[name] == *bytes, "{older} documents before the field: {name} differs");
             }
         }
     }

@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use support::corpus::{SchemaOptions, random_documents};
+use support::grown::GrownCase;
 use support::requests::{assert_same_hits, documents_and_score_bits, engine_options, parse_query};
 use support::{
     AddMethod, SMALL_TUNING, add_documents, all_tunings, build, build_in_memory, open_writer, random::Random,
 };
+use tierdex::commit::SegmentMeta;
 use tierdex::io::{
-    Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
+    Disk, Effect, FaultDisk, FaultPlan, MemDisk, Op, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
+use tierdex::schema::Field;
 use tierdex::{
     Engine, EngineOptions, Error, Hits, Index, Merge, OpenMode, Priority, Result, SearchOptions,
     SearchRequest, TotalHits, internal::engine::MetaTier,
@@ -188,6 +191,43 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
         std::thread::yield_now();
     }
     QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
+}
+
+/// A commit that adds a segment, or a field, opens none of the older segments again and keeps their pages.
+#[test]
+fn commits_keep_the_files_and_pages_of_older_segments() {
+    let case = GrownCase::new(SchemaOptions::default(), random_documents(5, 3000), 2400);
+    let memory = case.build_older();
+    let disk = FaultDisk::new(memory.clone(), FaultPlan::none());
+    let index = Index::open_on(Arc::new(disk.clone())).unwrap();
+    let engine = Engine::new(&index, &engine_options(4000, 1)).unwrap();
+    let texts = ["w0 w3 prefix2", "\"w0 w0\"", "NOT w0", "+wo* w4"];
+    texts.iter().for_each(|text| drop(search_engine(&engine, text).unwrap()));
+    let older: Vec<String> = index.manifest().segments.iter().flat_map(SegmentMeta::file_names).collect();
+    let shared: Arc<dyn Disk> = Arc::new(memory.clone());
+    let mut schema = case.schemas[0].clone();
+    for step in 0..3 {
+        // A field alone, then a field and a segment, then a segment.
+        if step < 2 {
+            schema.fields.push(Field::new(["title", "more"][step], &["title"]));
+        }
+        let mut writer = open_writer(&shared, &schema, OpenMode::Append);
+        if step > 0 {
+            writer.add("new", [("title", "zebra"), ("text", "zebra")]).unwrap();
+        }
+        writer.commit(Merge::Keep).unwrap();
+        drop(writer);
+        disk.arm(FaultPlan::none());
+        assert!(engine.refresh().unwrap());
+        texts.iter().for_each(|text| drop(search_engine(&engine, text).unwrap()));
+        let found = search_engine(&engine, "title:zebra").unwrap();
+        assert_eq!(found.total, TotalHits::Exact(step as u64));
+        // Scores change, so that ids of other hits may be read.
+        let is_older = |name: &String| older.contains(name) && !name.ends_with(".ids");
+        let used: Vec<String> = disk.log().into_iter().map(|operation| operation.file).collect();
+        assert!(!used.is_empty() && !used.iter().any(is_older), "{used:?}");
+        assert!(disk.log().iter().all(|of| of.op != Op::Open || !older.contains(&of.file)));
+    }
 }
 
 #[test]

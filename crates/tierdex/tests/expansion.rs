@@ -65,7 +65,7 @@ proptest! {
         // Some words are close to a term.
         for word in words.iter().chain(terms.iter().take(3)) {
             for segment in index.segments() {
-                let terms = segment.field(0).terms();
+                let terms = segment.field_of_term(0).terms();
                 let mut all = BTreeSet::new();
                 let mut stream = terms.stream();
                 while let Some((term, _)) = stream.next().unwrap() {

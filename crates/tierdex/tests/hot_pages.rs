@@ -281,7 +281,7 @@ fn a_read_error_while_hot_pages_are_read_disturbs_no_query() {
     let warm = warm_engine(inner.clone(), &engine_options(ALL_FRAMES, 1).hot_pages(&file));
     let whole = (warm.stats().frames_used(), warm.snapshot());
     drop(warm);
-    let name = whole.1.index().segments()[0].field(0).postings_file().name().to_string();
+    let name = whole.1.index().segments()[0].field_of_term(0).postings_file().name().to_string();
     inner.corrupt(&name, |bytes| bytes[100] ^= 1);
     let engine = warm_engine(inner, &engine_options(ALL_FRAMES, 1).hot_pages(&file));
     assert_eq!((engine.stats().failures, engine.stats().frames_used()), (1, whole.0 - 1));

@@ -4,11 +4,15 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument, WORD_EVERYWHERE, random_documents};
+use support::grown::GrownCase;
+use support::requests::{assert_same_hits, engine_options, parse_query};
 use support::{
     AddMethod, Answer, AnswerOptions, answer_text, build, matching_documents, queries, random::Random, schema,
 };
-use tierdex::io::{Disk, MemDisk};
-use tierdex::{Bm25, Index, Merge, OpenMode, Scorer};
+use tierdex::internal::engine::MetaTier;
+use tierdex::io::{Disk, MemDisk, RegionKind};
+use tierdex::schema::NormKind;
+use tierdex::{Bm25, Engine, Index, Merge, OpenMode, Scorer, SearchOptions, SearchRequest, TotalHits};
 
 const CORPUS_COUNT: u64 = 6;
 const QUERY_PAIRS: usize = 60;
@@ -123,6 +127,63 @@ fn commits_batches_and_merges_change_no_result() {
                 assert_eq!(answer_all(again, &text), expected, "{text}");
             }
         }
+    }
+}
+
+/// An index whose older segments lack a field gives the results of a new one in which their documents have no
+/// value of it.
+#[test]
+fn a_field_that_is_added_gives_the_results_of_a_new_index() {
+    for seed in 0..CORPUS_COUNT {
+        let norms = if seed % 2 == 0 { NormKind::Byte } else { NormKind::Exact };
+        let options = SchemaOptions { norms, positions: seed % 3 > 0, ..SchemaOptions::default() };
+        let count = if seed == 0 { 3000 } else { 350 };
+        let case = GrownCase::new(options, random_documents(seed, count), count / 2);
+        let open = |disk: MemDisk| {
+            support::assert_sound(&disk);
+            Index::open_on(Arc::new(disk)).unwrap()
+        };
+        let fresh = open(case.build_fresh(Merge::Keep));
+        let grown = [Merge::Keep, Merge::One].map(|last| open(case.build_in_steps(last)));
+        let fields = |index: &Index| -> Vec<usize> {
+            index.manifest().segments.iter().map(|segment| segment.fields.len()).collect()
+        };
+        assert_eq!(grown.each_ref().map(fields), [vec![1, 1, 2, 2], vec![2]]);
+        for index in &grown {
+            assert_same_answers(index, &fresh, seed);
+        }
+    }
+}
+
+/// Compares the results of random queries, with and without pruning, and those of engines.
+fn assert_same_answers(index: &Index, fresh: &Index, seed: u64) {
+    let tiers = [MetaTier::Disk, MetaTier::Terms, MetaTier::Index(RegionKind::Dram)];
+    let engines = tiers.map(|tier| Engine::new(index, &engine_options(2000, 2).meta_tier(tier)).unwrap());
+    let mut random = Random::new(seed);
+    let schema = fresh.schema();
+    for number in 0..2 * QUERY_PAIRS {
+        let text = match number {
+            0 => "title:w*".to_string(),
+            1 => "NOT title:w0".to_string(),
+            _ => queries::random_query(&mut random, schema).text(),
+        };
+        for (k, exhaustive) in [(10, false), (usize::MAX, false), (usize::MAX, true)] {
+            for scorer in [Scorer::default(), Scorer::Dot] {
+                let look = AnswerOptions { k, scorer, exhaustive, shown: 2 };
+                let expected = answer_text(fresh, &text, look).unwrap();
+                assert_eq!(answer_text(index, &text, look).unwrap(), expected, "{text} {look:?}");
+            }
+        }
+        let search = SearchOptions { k: 10, count: true, ..SearchOptions::default() };
+        let expected = fresh.searcher().search(&parse_query(fresh, &text), &search).unwrap();
+        for engine in &engines {
+            let request = SearchRequest::new(parse_query(index, &text)).options(search);
+            let found = engine.search(request).unwrap();
+            assert_same_hits(&found.hits, &expected.hits, &text);
+            assert_eq!(found.total, TotalHits::Exact(expected.total), "{text}");
+        }
+        let explained = index.searcher().explain(&parse_query(index, &text), &search, None).unwrap();
+        assert_same_hits(&explained.result.hits, &expected.hits, &text);
     }
 }
 

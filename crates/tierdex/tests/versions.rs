@@ -3,9 +3,11 @@
 //! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English
 //! stop words.
 
+use std::collections::BTreeSet;
 use std::{path::Path, sync::Arc};
 use tierdex::commit::{FORMAT_VERSION, FileKind};
-use tierdex::io::PosixDisk;
+use tierdex::internal::segment::layout::parse_file_name;
+use tierdex::io::{FaultDisk, FaultPlan, Op, PosixDisk};
 use tierdex::schema::{Field, Schema};
 use tierdex::{
     Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest, WriterOptions,
@@ -81,6 +83,33 @@ fn a_commit_writes_an_older_version_again() {
     }
 }
 
+/// A commit that merges all segments does not write them in the current version first.
+#[test]
+fn an_upgrade_writes_each_document_once() {
+    for (merge, with_document, expected) in
+        [(Merge::Keep, false, 2), (Merge::Keep, true, 3), (Merge::One, false, 1), (Merge::One, true, 2)]
+    {
+        let dir = copy_of_version_6();
+        let schema = Index::open(dir.path()).unwrap().schema().clone();
+        let disk = FaultDisk::new(PosixDisk::open(dir.path()).unwrap(), FaultPlan::none());
+        let shared = Arc::new(disk.clone());
+        let mut writer =
+            IndexWriter::open(shared, schema, OpenMode::Append, WriterOptions::default()).unwrap();
+        if with_document {
+            writer.add("d", [("text", "more dogs")]).unwrap();
+        }
+        writer.commit(merge).unwrap();
+        let created = disk.log().into_iter().filter(|operation| operation.op == Op::Create);
+        let numbers: BTreeSet<u64> = created
+            .filter_map(|operation| parse_file_name(&operation.file))
+            .map(|(number, ..)| number)
+            .collect();
+        assert_eq!(numbers.len(), expected, "{merge:?}, {with_document}");
+        drop(writer);
+        check_index(dir.path(), FORMAT_VERSION, &[("birds", &["c"]), ("\"cats and dogs\"", &["a"])]);
+    }
+}
+
 #[test]
 fn fields_are_added_to_an_older_version() {
     let dir = copy_of_version_6();
@@ -96,12 +125,12 @@ fn fields_are_added_to_an_older_version() {
     check_index(dir.path(), FORMAT_VERSION, &[QUERIES, added].concat());
     let index = Index::open(dir.path()).unwrap();
     assert!(index.manifest().segments.iter().all(|segment| segment.file(1, FileKind::Terms).is_some()));
-    // A commit that only adds a field keeps the files of the others.
-    let before = index.manifest().segments.iter().map(|segment| segment.id).collect::<Vec<_>>();
+    // A commit that only adds a field changes no segment.
+    let before = index.manifest().segments.clone();
     schema.fields.push(Field::new("notes", &["text"]));
     append(dir.path(), schema.clone()).unwrap().commit(Merge::Keep).unwrap();
     let index = Index::open(dir.path()).unwrap();
-    assert_eq!(index.manifest().segments.iter().map(|segment| segment.id).collect::<Vec<_>>(), before);
+    assert_eq!(index.manifest().segments, before);
     assert_eq!(index.schema(), &schema);
     // What the index has cannot be changed.
     schema.fields[0].positions = false;

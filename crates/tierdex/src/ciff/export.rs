@@ -190,7 +190,7 @@ impl MessageWriter<'_> {
 
 /// Passes all posting lists of a field to `sink`, each with its postings of all segments.
 fn for_each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()> {
-    let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| segment.field(field)))?;
+    let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| &**segment), field)?;
     loop {
         let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
         let infos = inputs.iter().filter_map(|input| input.info(&term));

@@ -8,7 +8,7 @@
 
 use crate::eval::{SegmentView, StrategyKind};
 use crate::query::QueryPlan;
-use crate::{cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, segment::read::Segment};
+use crate::{cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, schema::Schema};
 use std::ops::Range;
 
 /// The log of the evaluation of a query in a segment.
@@ -58,14 +58,14 @@ impl EvaluationLog {
     }
 
     /// Adds the plan as text, and what was done with each list. Nothing if the strategy has not opened any.
-    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, root: &mut Node<'_>) {
+    pub(crate) fn finish_recording(&mut self, view: SegmentView<'_>, schema: &Schema, root: &mut Node<'_>) {
         let plan = view.plan;
         let kind = self.strategy;
         if matches!(kind, StrategyKind::Nothing | StrategyKind::Dictionary) {
             return;
         }
         if !matches!(plan.root, PlanNode::Term { .. }) {
-            plan.add_lines(&plan.root, view.segment, 0, &mut self.nodes);
+            plan.add_lines(&plan.root, schema, 0, &mut self.nodes);
         }
         let mut lists = Vec::new();
         root.each_term(&mut |term| {
@@ -78,7 +78,7 @@ impl EvaluationLog {
             let is_scored = kind.is_scored() && leaf.is_scored && leaf.weight > 0.0;
             let (candidates, kept) = term.looked_up;
             let list = ListUse {
-                field: view.segment.field(leaf.field).field().name.clone(),
+                field: schema.fields[leaf.field].name.clone(),
                 term: leaf.term.clone(),
                 documents: info.map_or(0, |info| info.document_frequency),
                 weight: leaf.weight,
@@ -98,8 +98,8 @@ impl EvaluationLog {
 
 impl QueryPlan {
     /// Appends a line of text for each node of a tree, with its depth.
-    fn add_lines(&self, node: &PlanNode, segment: &Segment, depth: usize, lines: &mut Vec<(usize, String)>) {
-        let field = |number: usize| &segment.field(number).field().name;
+    fn add_lines(&self, node: &PlanNode, schema: &Schema, depth: usize, lines: &mut Vec<(usize, String)>) {
+        let field = |number: usize| &schema.fields[number].name;
         let term = |leaf: usize| &*self.leaves[leaf].term;
         let text = match node {
             PlanNode::Term { leaf, .. } => {
@@ -122,7 +122,7 @@ impl QueryPlan {
         for (name, clauses) in ["must", "filter", &any, "must not"].into_iter().zip(lists) {
             if !clauses.is_empty() {
                 lines.push((depth + 1, name.to_string()));
-                clauses.iter().for_each(|clause| self.add_lines(clause, segment, depth + 2, lines));
+                clauses.iter().for_each(|clause| self.add_lines(clause, schema, depth + 2, lines));
             }
         }
     }

@@ -183,7 +183,7 @@ impl SegmentMemory {
         self.bytes += LIST_BYTES_MAX;
         self.paged_bytes += paged_list_bytes(view, info);
         let leaf = &view.plan.leaves[leaf];
-        let field = view.segment.field(leaf.field);
+        let field = view.segment.field_of_term(leaf.field);
         if field.skips_file().resident().is_none() {
             let positions = field.positions_file().is_some();
             self.bytes += match record_part(info, leaf, view.segment, data_use, tuning) {
@@ -216,7 +216,7 @@ impl SegmentMemory {
     fn add_node(&mut self, view: SegmentView<'_>, node: &PlanNode, positions_buffer: usize) {
         match node {
             PlanNode::Phrase { field, leaves, slop, .. } => {
-                let positions = view.segment.field(*field).positions_file();
+                let positions = view.segment.field_of_term(*field).positions_file();
                 let is_in_memory = positions.is_none_or(|file| file.resident().is_some());
                 let buffer = if is_in_memory { 0 } else { positions_buffer };
                 self.bytes += (PHRASE_BYTES + leaves.len() * (PHRASE_TERM_BYTES + buffer)) as u64;
@@ -227,7 +227,8 @@ impl SegmentMemory {
             PlanNode::Prefix { prefix, .. } => {
                 // While the blocks of a list are added, those of another one are prefetched. While a skip
                 // record is read, there are two copies of it.
-                let longest = record_bytes(prefix, view.number, view.segment.field(prefix.field)).max();
+                let longest =
+                    record_bytes(prefix, view.number, view.segment.field_of_term(prefix.field)).max();
                 let list = (PAGE + LIST_BYTES_MAX).max(2 * longest.unwrap_or(0) as u64);
                 let reads = PREFETCHED_PAGE_BYTES * prefetched_pages(prefix, view);
                 self.expansion = self.expansion.max(list + LIST_BYTES as u64 + reads);
@@ -246,7 +247,7 @@ impl SegmentMemory {
 /// one.
 fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
     let Some(info) = view.term_info(leaf) else { return 0 };
-    let field = view.segment.field(view.plan.leaves[leaf].field);
+    let field = view.segment.field_of_term(view.plan.leaves[leaf].field);
     let most = (info.occurrences + 1).saturating_sub(u64::from(info.document_frequency));
     let longest = field.longest_document().unwrap_or(FIELD_TOKENS_MAX);
     POSITION_BYTES * most.min(u64::from(longest))
@@ -254,7 +255,7 @@ fn positions_bytes(view: SegmentView<'_>, leaf: usize) -> u64 {
 
 /// Maximum number of pages of the lists of a prefix that are read together.
 fn prefetched_pages(prefix: &PrefixClause, view: SegmentView<'_>) -> u64 {
-    if view.segment.field(prefix.field).postings_file().resident().is_some() {
+    if view.segment.field_of_term(prefix.field).postings_file().resident().is_some() {
         return 0;
     }
     let lists = prefix.long_lists(view.number).unwrap_or_default().iter();

@@ -139,7 +139,8 @@ impl<'a> ListOpener<'a, '_> {
                 }
                 let names = leaves.iter().map(|(distance, leaf)| (*distance, &plan.leaves[*leaf].term));
                 let alignments = Alignments::new(&names.collect::<Vec<_>>(), *slop);
-                let phrase = Phrase::new(terms, segment.field(*field), self.source, scorer, alignments)?;
+                let phrase =
+                    Phrase::new(terms, segment.field_of_term(*field), self.source, scorer, alignments)?;
                 Ok(Node::Phrase(Box::new(phrase)))
             }
             PlanNode::Prefix { prefix, weight } => {
@@ -173,10 +174,9 @@ impl<'a> ListOpener<'a, '_> {
     /// Prefetches the skip record of a term, unless it is resident.
     fn prefetch_record(&self, leaf: usize, data_use: SkipDataUse) {
         let (info, leaf) = (self.view.term_info(leaf), &self.view.plan.leaves[leaf]);
-        let field = self.view.segment.field(leaf.field);
-        if let Some(info) = info
-            && field.skips_file().resident().is_none()
-        {
+        let Some(info) = info else { return };
+        let field = self.view.segment.field_of_term(leaf.field);
+        if field.skips_file().resident().is_none() {
             let part = record_part(info, leaf, self.view.segment, data_use, &self.tuning);
             self.source.prefetch(field.skips_file(), field.record_range(info, part));
         }
@@ -211,7 +211,7 @@ pub(super) fn record_part(
     let superblocks = (info.document_frequency as usize).div_ceil(BLOCK * SUPERBLOCK);
     let record = info.skips.end - info.skips.start;
     let is_long = record > tuning.head_record_bytes_min;
-    let guarantees_scores = segment.field(leaf.field).field().norms == NormKind::Byte;
+    let guarantees_scores = segment.field_of_term(leaf.field).field().norms == NormKind::Byte;
     match (leaf.share_bounds(segment), data_use) {
         (None, _) => RecordPart::Whole,
         (Some(bounds), BestEntries { candidates }) if bounds.is_tight && guarantees_scores && is_long => {

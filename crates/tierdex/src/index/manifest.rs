@@ -24,9 +24,9 @@ pub struct Manifest {
     pub generation: u64,
     /// The schema.
     pub schema: Schema,
-    /// Number of the next segment. Files of a segment have its number in their names, so no name is used
-    /// twice.
-    pub next_segment: u64,
+    /// Number of the next file: every file but a manifest has a number in its name, so no name is used twice.
+    /// The files of a segment share one.
+    pub next_file: u64,
     /// The format version in which the manifest and the segments are written.
     pub version: u16,
     /// Segments in document order.
@@ -36,7 +36,7 @@ pub struct Manifest {
 impl Manifest {
     /// An index before its first commit.
     pub fn empty(schema: Schema) -> Manifest {
-        Manifest { generation: 0, schema, next_segment: 1, version: FORMAT_VERSION, segments: Vec::new() }
+        Manifest { generation: 0, schema, next_file: 1, version: FORMAT_VERSION, segments: Vec::new() }
     }
 
     /// Name of the manifest of a generation.
@@ -94,16 +94,16 @@ impl Manifest {
         let mut view = ByteReader::new(&name, payload.start, &bytes);
         let version = file.version();
         let schema = Schema::read(&mut view, version)?;
-        let next_segment = view.varint()?;
+        let next_file = view.varint()?;
         let count = view.varint()?;
         if count > SEGMENTS_MAX as u64 {
             return Err(view.corrupt("too many segments"));
         }
         let fields = schema.fields.len();
         let segments =
-            (0..count).map(|_| SegmentMeta::read(&mut view, fields)).collect::<Result<Vec<_>>>()?;
+            (0..count).map(|_| SegmentMeta::read(&mut view, fields, version)).collect::<Result<Vec<_>>>()?;
         view.finish()?;
-        let manifest = Manifest { generation, schema, next_segment, version, segments };
+        let manifest = Manifest { generation, schema, next_file, version, segments };
         match manifest.find_violation() {
             Some(what) => Err(Error::corrupt(&name, payload.start, what)),
             None => Ok(manifest),
@@ -122,11 +122,10 @@ impl Manifest {
             .any(|s| s.documents == 0 || s.fields.iter().any(|field| !field.fits(s.documents)))
         {
             Some("a segment with impossible numbers")
-        } else if numbers.windows(2).any(|pair| pair[0] == pair[1])
-            || numbers.last() >= Some(&self.next_segment)
+        } else if numbers.windows(2).any(|pair| pair[0] == pair[1]) || numbers.last() >= Some(&self.next_file)
         {
             Some("numbers of segments are not unique")
-        } else if self.next_segment > NUMBER_MAX || self.generation > NUMBER_MAX {
+        } else if self.next_file > NUMBER_MAX || self.generation > NUMBER_MAX {
             Some("numbers that are too large")
         } else {
             None
@@ -167,7 +166,7 @@ impl Manifest {
 
     fn write(&self, out: &mut Vec<u8>) {
         self.schema.write(out);
-        push_varint(out, self.next_segment);
+        push_varint(out, self.next_file);
         push_varint(out, self.segments.len() as u64);
         for segment in &self.segments {
             segment.write(out);

@@ -3,12 +3,12 @@
 
 use super::{segment_terms::SegmentTerms, stop::StopSignal};
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::segment::read::{FieldReader, Norms, Segment, StoredReader};
+use crate::segment::read::{Norms, Segment, StoredReader};
 use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_norms,
 };
 use crate::{
-    Result, limits::DOCUMENTS_MAX, schema::Schema, schema::Stored, segment::SegmentMeta,
+    Result, limits::DOCUMENTS_MAX, schema::NormKind, schema::Schema, schema::Stored, segment::SegmentMeta,
     segment::layout::too_many_documents,
 };
 use tierdex_io::Disk;
@@ -27,13 +27,13 @@ pub(super) fn merge_segments(
     }
     let mut meta = SegmentMeta { id, documents: documents as u32, fields: Vec::new(), files: Vec::new() };
     for (number, field) in schema.fields.iter().enumerate() {
-        let fields: Vec<&FieldReader> = inputs.iter().map(|input| input.field(number)).collect();
-        let (norms, codes) = merge_norms(&fields)?;
-        let tokens = inputs.iter().map(|input| input.meta().fields[number].tokens).sum();
-        let norms = write_norms(disk, id, number, norms.as_ref().unwrap_or(&codes))?;
+        let (codes, exact) = merge_norms(inputs, number, field.norms)?;
+        let tokens = inputs.iter().map(|input| input.meta().stats(number).tokens).sum();
+        let norms =
+            write_norms(disk, id, number, if field.norms == NormKind::Exact { &exact } else { &codes })?;
         let target = FieldTarget { disk, segment: id, number, field };
         let (stats, files) = FieldWriter::write(target, &codes, tokens, |writer| {
-            merge_terms(&fields, field.positions, writer, stop)
+            merge_terms(inputs, number, field.positions, writer, stop)
         })?;
         meta.fields.push(stats);
         meta.files.extend(files);
@@ -50,19 +50,26 @@ pub(super) fn merge_segments(
     Ok(meta)
 }
 
-/// The norms of all fields one after the other: exact, as bytes of the file `norms`, if the fields have exact
-/// norms; and as one-byte codes.
-fn merge_norms(fields: &[&FieldReader]) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
-    let mut exact = None;
-    let mut codes = Vec::new();
-    for field in fields {
-        let norms = field.norms()?;
-        codes.extend((0..field.documents()).map(|document| norms.code(document)));
-        if let Norms::Exact(lengths) = norms {
-            exact.get_or_insert_with(Vec::new).extend_from_slice(lengths.bytes());
+/// The norms of a field in all segments one after the other: as one-byte codes; and, if they are exact, as bytes
+/// of the file `norms`. The length of a document without the field is 0.
+fn merge_norms(inputs: &[Segment], number: usize, kind: NormKind) -> Result<(Vec<u8>, Vec<u8>)> {
+    let (mut codes, mut exact) = (Vec::new(), Vec::new());
+    let mut documents = 0;
+    for input in inputs {
+        if let Some(field) = input.field(number) {
+            let norms = field.norms()?;
+            codes.extend((0..input.documents()).map(|document| norms.code(document)));
+            if let Norms::Exact(lengths) = norms {
+                exact.extend_from_slice(lengths.bytes());
+            }
+        }
+        documents += input.documents() as usize;
+        codes.resize(documents, 0);
+        if kind == NormKind::Exact {
+            exact.resize(size_of::<u32>() * documents, 0);
         }
     }
-    Ok((exact, codes))
+    Ok((codes, exact))
 }
 
 /// Copies the compressed blocks of stored documents of all segments. Those of segments that were written with
@@ -110,14 +117,15 @@ fn rewrite_block(stored: &StoredReader, number: u64, schema: &Schema) -> Result<
     Ok(blocks)
 }
 
-/// Appends all terms of `fields` to `writer`, each with its postings in all of them.
+/// Appends all terms of a field to `writer`, each with its postings in all segments.
 fn merge_terms(
-    fields: &[&FieldReader],
+    inputs: &[Segment],
+    number: usize,
     positions: bool,
     writer: &mut FieldWriter<'_>,
     stop: &StopSignal,
 ) -> Result<()> {
-    let mut inputs = SegmentTerms::open(fields.iter().copied())?;
+    let mut inputs = SegmentTerms::open(inputs.iter(), number)?;
     loop {
         stop.check()?;
         let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };

@@ -33,7 +33,6 @@ mod searcher;
 mod segment_terms;
 mod stop;
 mod stored_document;
-mod upgrade;
 mod writer;
 
 pub use crate::eval::{EvaluationLog, ListUse, StrategyKind, Tuning};

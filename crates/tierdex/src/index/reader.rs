@@ -211,7 +211,8 @@ impl OpenPart {
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
             let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
-            let other = other.filter(|other| other.manifest.schema == manifest.schema);
+            // A segment that is open is read in the same way with a schema that has further fields and members.
+            let other = other.filter(|other| manifest.schema.extends(&other.manifest.schema));
             let open = other.map_or(&[][..], |other| &other.segments);
             match open_segments(disk.as_ref(), &manifest, open) {
                 Ok(segments) => return Ok(OpenPart { disk, manifest, segments }),

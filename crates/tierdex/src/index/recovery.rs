@@ -102,9 +102,9 @@ fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
         disk.remove(name)?;
     }
     let generation = names.iter().filter_map(|name| parse_generation(name)).max().unwrap_or(0);
-    let segments = names.iter().filter_map(|name| parse_file_name(name)).map(|(segment, ..)| segment).max();
-    let next_segment = segments.map_or(1, |segment| segment + 1);
-    Ok(Manifest { generation, next_segment, ..Manifest::empty(schema.clone()) })
+    let last = names.iter().filter_map(|name| parse_file_name(name)).map(|(segment, ..)| segment).max();
+    let next_file = last.map_or(1, |number| number + 1);
+    Ok(Manifest { generation, next_file, ..Manifest::empty(schema.clone()) })
 }
 
 /// Finds a sealed segment file on a disk without a manifest: a writer finished it, so the manifest may have

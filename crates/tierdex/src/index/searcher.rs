@@ -331,7 +331,7 @@ impl Searcher {
         let mut search = Search::new(view, base, documents, &plan.options, source, scratch, collector);
         let matches = strategy.find_matches(&mut root, &mut search);
         if let (Some(log), Ok(_)) = (log, &matches) {
-            log.finish_recording(view, &mut root);
+            log.finish_recording(view, self.index.schema(), &mut root);
         }
         root.close(scratch);
         matches
@@ -370,7 +370,7 @@ fn length_norms(collections: &[CollectionStats], bm25: Bm25) -> Arc<[Arc<LengthN
 /// The statistics of an index without terms.
 fn totals_of_fields(index: &Index) -> Statistics {
     let totals = |field: usize| {
-        let stats = || index.segments().iter().map(|segment| segment.meta().fields[field]);
+        let stats = || index.segments().iter().map(|segment| segment.meta().stats(field));
         (stats().map(|stats| u64::from(stats.documents)).sum(), stats().map(|stats| stats.tokens).sum())
     };
     Statistics::part(index.schema().checksum(), (0..index.schema().fields.len()).map(totals))

@@ -1,6 +1,6 @@
 //! Visits the terms of a field in several segments, in order of the terms.
 
-use crate::segment::read::{FieldReader, TermInfo, TermStream};
+use crate::segment::read::{FieldReader, Segment, TermInfo, TermStream};
 use crate::{Result, cursor::ListsInTermOrder};
 
 /// A cursor over the terms of a field in one segment, for a merge of several.
@@ -16,17 +16,23 @@ pub(crate) struct SegmentTerms<'a> {
 }
 
 impl<'a> SegmentTerms<'a> {
-    /// Cursors at the first terms of a field in adjacent segments.
-    pub(crate) fn open(fields: impl Iterator<Item = &'a FieldReader>) -> Result<Vec<SegmentTerms<'a>>> {
+    /// Cursors at the first terms of a field in adjacent segments, those that have the field.
+    pub(crate) fn open(
+        segments: impl Iterator<Item = &'a Segment>,
+        field: usize,
+    ) -> Result<Vec<SegmentTerms<'a>>> {
         let mut base = 0;
-        let open = |field: &'a FieldReader| {
-            let (stream, lists) = (field.terms().stream(), ListsInTermOrder::default());
-            let mut terms = SegmentTerms { field, base, lists, stream, term: Vec::new(), info: None };
-            base += field.documents();
-            terms.advance()?;
-            Ok(terms)
-        };
-        fields.map(open).collect()
+        let mut opened = Vec::new();
+        for segment in segments {
+            if let Some(field) = segment.field(field) {
+                let (stream, lists) = (field.terms().stream(), ListsInTermOrder::default());
+                let mut terms = SegmentTerms { field, base, lists, stream, term: Vec::new(), info: None };
+                terms.advance()?;
+                opened.push(terms);
+            }
+            base += segment.documents();
+        }
+        Ok(opened)
     }
 
     /// The smallest current term of all cursors; `None` if all are at their end.

@@ -5,7 +5,6 @@ use super::batch::{BatchBuilder, DocumentRef, SealedBatch, SkippedTokens};
 use super::import::{ImportTarget, ListsBuilder, import_segment};
 use super::manifest::{LOCK_FILE, Manifest};
 use super::recovery::{self, OpenMode};
-use super::upgrade::{add_fields, rewrite_segment};
 use super::{builder::SegmentBuilder, merge::merge_segments, stop::StopSignal};
 use crate::limits::{
     BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
@@ -71,10 +70,10 @@ pub struct IndexWriter {
     options: WriterOptions,
     /// The last commit of this writer, or else the commit on which it builds.
     committed: Manifest,
-    /// Number of the first segment that this writer may have written.
-    first_segment: u64,
-    /// Number of the next segment.
-    next_segment: u64,
+    /// Number of the first file that this writer may have written.
+    first_file: u64,
+    /// Number of the next file.
+    next_file: u64,
     /// Segments of the next commit, in document order.
     segments: Vec<SegmentMeta>,
     /// The segment under construction, which follows those.
@@ -86,9 +85,6 @@ pub struct IndexWriter {
     poisoned: Option<Error>,
     /// Whether the next commit replaces the existing index, even if it has no document.
     replaces: bool,
-    /// Whether the segments of the next commit must first be written in the current version, or get the
-    /// fields that the schema has in addition to theirs.
-    must_upgrade: bool,
     /// Whether a commit failed in its last steps, so that it is unknown which manifest is the newest. Only
     /// the next writer, which reads the disk again, may then remove files.
     in_doubt: bool,
@@ -161,15 +157,13 @@ impl IndexWriter {
         let lock = lock_index(disk.as_ref())?;
         let committed = recovery::choose_base(disk.as_ref(), &schema, mode)?;
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
-        let must_upgrade = committed.version < FORMAT_VERSION || committed.schema != schema;
         Ok(IndexWriter {
             disk,
             schema: Arc::new(schema),
             options: WriterOptions { stop: options.stop.child(), ..options },
-            first_segment: committed.next_segment,
-            next_segment: committed.next_segment,
+            first_file: committed.next_file,
+            next_file: committed.next_file,
             committed,
-            must_upgrade: must_upgrade && !segments.is_empty(),
             segments,
             building: None,
             batch: None,
@@ -292,7 +286,7 @@ impl IndexWriter {
             if writer.batched_documents() + lengths.len() as u64 > DOCUMENTS_MAX {
                 return Err(layout::too_many_documents());
             }
-            let segment = writer.allocate_segment()?;
+            let segment = writer.allocate_file_number()?;
             let target = ImportTarget {
                 disk: writer.disk.as_ref(),
                 schema: &writer.schema,
@@ -373,7 +367,7 @@ impl IndexWriter {
             return Err(layout::too_many_documents());
         }
         if self.building.is_none() {
-            let id = self.allocate_segment()?;
+            let id = self.allocate_file_number()?;
             self.building = Some(SegmentBuilder::create(self.disk.as_ref(), &self.schema, id)?);
         }
         let builder = self.building.as_mut().expect("created above");
@@ -393,9 +387,10 @@ impl IndexWriter {
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
         self.options.stop.check()?;
         self.finish_segment()?;
-        self.upgrade_segments()?;
         if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
+        } else {
+            self.upgrade_segments()?;
         }
         if !self.replaces
             && self.committed.generation > 0
@@ -407,7 +402,7 @@ impl IndexWriter {
         let manifest = Manifest {
             generation: self.committed.generation + 1,
             schema: (*self.schema).clone(),
-            next_segment: self.next_segment,
+            next_file: self.next_file,
             version: FORMAT_VERSION,
             segments: self.segments.clone(),
         };
@@ -432,23 +427,20 @@ impl IndexWriter {
         Ok(self.committed.generation)
     }
 
-    /// Writes the segments of the commit on which this writer builds in the current version, and adds the
-    /// fields that its schema does not have.
+    /// Writes segments of an older format version again, in the current one.
     fn upgrade_segments(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.must_upgrade) {
-            return Ok(());
-        }
-        for at in 0..self.committed.segments.len() {
-            let mut meta = self.segments[at].clone();
-            if self.committed.version < FORMAT_VERSION {
-                let id = self.allocate_segment()?;
-                let (disk, older) = (self.disk.as_ref(), &self.committed.schema);
-                meta = rewrite_segment(disk, older, meta, id, &self.options.stop)?;
+        for at in 0..self.segments.len() {
+            if self.is_old(&self.segments[at]) {
+                let old = self.segments[at].clone();
+                self.segments[at] = self.merge_group(&[old])?;
             }
-            add_fields(self.disk.as_ref(), &self.schema, &mut meta)?;
-            self.segments[at] = meta;
         }
         Ok(())
+    }
+
+    /// Whether a segment is written in an older format version.
+    fn is_old(&self, segment: &SegmentMeta) -> bool {
+        self.committed.version < FORMAT_VERSION && self.committed.segments.contains(segment)
     }
 
     /// An error if another writer has committed since this one started. Called after the next manifest was
@@ -469,30 +461,31 @@ impl IndexWriter {
         }
     }
 
-    /// Merges groups of adjacent segments into one each, in passes, until one segment is left.
+    /// Merges groups of adjacent segments into one each, in passes, until one segment is left. Those of an
+    /// older format version are upgraded by it.
     fn merge_to_one(&mut self) -> Result<()> {
         while self.segments.len() > 1 {
             let mut merged = Vec::new();
-            for group in std::mem::take(&mut self.segments).chunks(MERGE_FAN_IN) {
-                if let [single] = group {
-                    merged.push(single.clone());
-                    continue;
+            let before = std::mem::take(&mut self.segments);
+            for group in before.chunks(MERGE_FAN_IN) {
+                match group {
+                    [single] if !self.is_old(single) => merged.push(single.clone()),
+                    group => merged.push(self.merge_group(group)?),
                 }
-                let open = |meta: &SegmentMeta| Segment::open(self.disk.as_ref(), &self.schema, meta.clone());
-                let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
-                let id = self.allocate_segment()?;
-                merged.push(merge_segments(
-                    self.disk.as_ref(),
-                    &self.schema,
-                    &sources,
-                    id,
-                    &self.options.stop,
-                )?);
             }
-            let before = std::mem::replace(&mut self.segments, merged);
+            self.segments = merged;
             self.remove_merged(&before)?;
         }
-        Ok(())
+        self.upgrade_segments()
+    }
+
+    /// Writes the documents of adjacent segments as a new one.
+    fn merge_group(&mut self, group: &[SegmentMeta]) -> Result<SegmentMeta> {
+        let id = self.allocate_file_number()?;
+        let (disk, schema) = (self.disk.as_ref(), &self.schema);
+        let open = |meta: &SegmentMeta| Segment::open(disk, schema, meta.clone());
+        let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
+        merge_segments(disk, schema, &sources, id, &self.options.stop)
     }
 
     /// Removes the files of merged segments that no commit names, so that each pass of a merge frees the disk
@@ -524,15 +517,15 @@ impl IndexWriter {
     /// Whether a file that no commit names was written by this writer.
     fn is_own_file(&self, name: &str) -> bool {
         name == Manifest::temporary_name(self.committed.generation + 1, self.lock.id())
-            || layout::parse_file_name(name).is_some_and(|(segment, ..)| segment >= self.first_segment)
+            || layout::parse_file_name(name).is_some_and(|(number, ..)| number >= self.first_file)
     }
 
-    /// Allocates the number of the next segment.
-    fn allocate_segment(&mut self) -> Result<u64> {
+    /// Allocates the number of the next file, or of the files of the next segment.
+    fn allocate_file_number(&mut self) -> Result<u64> {
         self.check_lock()?;
-        let id = self.next_segment;
-        self.next_segment += 1;
-        Ok(id)
+        let number = self.next_file;
+        self.next_file += 1;
+        Ok(number)
     }
 }
 

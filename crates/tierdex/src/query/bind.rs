@@ -170,7 +170,7 @@ impl<'a> Binder<'a> {
     /// The dictionary entry of a term in each segment.
     fn look_up_term(&self, field: usize, term: &str) -> Result<InfoBySegment> {
         let look_up = |segment: &Arc<Segment>| {
-            let field = segment.field(field);
+            let Some(field) = segment.field(field) else { return Ok(None) };
             let info = field.terms().get(term.as_bytes(), self.lists.source)?;
             info.iter().for_each(|info| field.prefetch_to_cpu(info));
             Ok(info)
@@ -220,7 +220,7 @@ impl<'a> Binder<'a> {
             }
             for (segment, info) in self.lists.segments.iter().zip(infos) {
                 let Some(info) = info else { continue };
-                max = max.max(frequency_max(segment.field(field), info, self.lists.source)?);
+                max = max.max(frequency_max(segment.field_of_term(field), info, self.lists.source)?);
             }
         }
         Ok(max)

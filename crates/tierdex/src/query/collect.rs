@@ -90,7 +90,7 @@ impl StatisticsCollector<'_> {
         }
         let mut totals = TermTotals::default();
         for segment in self.lists.segments {
-            let reader = segment.field(field);
+            let Some(reader) = segment.field(field) else { continue };
             let Some(info) = reader.terms().get(term.as_bytes(), self.lists.source)? else { continue };
             totals.documents += u64::from(info.document_frequency);
             if self.has_frequencies {

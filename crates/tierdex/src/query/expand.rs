@@ -257,7 +257,8 @@ pub(crate) fn for_each_term_with_prefix(
 
 /// The terms of a field over all segments that an automaton accepts, in byte order: merged dictionary walks.
 pub(super) struct MergedWalk<'a, A> {
-    walks: Vec<TermWalk<'a, A>>,
+    /// For each segment, unless it lacks the field.
+    walks: Vec<Option<TermWalk<'a, A>>>,
     /// Current entry and state of each walk; `None` after its last term.
     heads: Vec<Option<(TermInfo, u32)>>,
     /// Whether the current entry of each walk is the term returned last.
@@ -273,7 +274,8 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
         automaton: impl Fn() -> A,
     ) -> Result<MergedWalk<'a, A>> {
         let SegmentLists { segments, source, .. } = lists;
-        let walks = segments.iter().map(|segment| segment.field(field).terms().walk(automaton(), source));
+        let walk = |field: &'a FieldReader| field.terms().walk(automaton(), source);
+        let walks = segments.iter().map(|segment| segment.field(field).map(walk).transpose());
         // As if all had been returned, so that the first call advances every walk.
         Ok(MergedWalk {
             walks: walks.collect::<Result<_>>()?,
@@ -288,22 +290,22 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
     pub(super) fn next(&mut self) -> Result<Option<u32>> {
         for ((walk, head), returned) in self.walks.iter_mut().zip(&mut self.heads).zip(&mut self.returned) {
             if std::mem::take(returned) {
-                *head = walk.advance()?;
+                *head = walk.as_mut().map_or(Ok(None), TermWalk::advance)?;
             }
         }
         let ahead = (0..self.walks.len()).filter(|walk| self.heads[*walk].is_some());
-        let Some(current) = ahead.min_by_key(|walk| self.walks[*walk].term()) else { return Ok(None) };
+        let Some(current) = ahead.min_by_key(|walk| term_of(&self.walks[*walk])) else { return Ok(None) };
         self.current = current;
-        let term = self.walks[current].term();
+        let term = term_of(&self.walks[current]);
         for ((walk, head), returned) in self.walks.iter().zip(&self.heads).zip(&mut self.returned) {
-            *returned = head.is_some() && walk.term() == term;
+            *returned = head.is_some() && term_of(walk) == term;
         }
         Ok(self.heads[current].as_ref().map(|(_, state)| *state))
     }
 
     /// The current term.
     pub(super) fn term(&self) -> &[u8] {
-        self.walks[self.current].term()
+        term_of(&self.walks[self.current])
     }
 
     /// Dictionary entry of the current term in each segment.
@@ -316,4 +318,9 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
     fn documents(&self) -> u64 {
         self.infos().flatten().map(|info| u64::from(info.document_frequency)).sum()
     }
+}
+
+/// The current term of a walk.
+fn term_of<'w, A: Automaton>(walk: &'w Option<TermWalk<'_, A>>) -> &'w [u8] {
+    walk.as_ref().map_or(&[], TermWalk::term)
 }

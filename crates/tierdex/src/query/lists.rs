@@ -32,7 +32,7 @@ impl QueryPlan {
 
 /// The list of a term in the segment with this number; `None` if nothing of it has to be read.
 fn query_list(leaf: &Leaf, number: usize, segment: &Segment) -> Option<QueryList> {
-    let field = segment.field(leaf.field);
+    let field = segment.field_of_term(leaf.field);
     let info = leaf.infos[number].as_ref()?;
     let range =
         |file: &Arc<SealedFile>, range: &Range<u64>| FileRange { file: file.clone(), range: range.clone() };

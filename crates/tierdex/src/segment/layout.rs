@@ -153,20 +153,26 @@ impl FieldStats {
     }
 }
 
-/// What the manifest says about a segment.
+/// What the manifest says about a segment. It does not change as long as the segment exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
     /// Segment id, unique within the commit.
     pub id: u64,
     /// Number of documents.
     pub documents: u32,
-    /// Statistics of each field of the schema.
+    /// Statistics of each field with which the segment was written: the first fields of the schema. In a field
+    /// that was added later, no document of the segment has a token.
     pub fields: Vec<FieldStats>,
     /// All files, in order of fields and kinds.
     pub files: Vec<FileMeta>,
 }
 
 impl SegmentMeta {
+    /// Statistics of a field of the schema; zeros if the segment was written without it.
+    pub fn stats(&self, field: usize) -> FieldStats {
+        self.fields.get(field).copied().unwrap_or_default()
+    }
+
     /// The file of this kind, if the segment has one; `field` is ignored for files shared by all fields.
     pub fn file(&self, field: usize, kind: FileKind) -> Option<FileMeta> {
         self.files.iter().copied().find(|file| file.kind == kind && (!kind.of_field() || file.field == field))
@@ -181,6 +187,7 @@ impl SegmentMeta {
     pub fn write(&self, out: &mut Vec<u8>) {
         push_varint(out, self.id);
         push_varint(out, u64::from(self.documents));
+        push_varint(out, self.fields.len() as u64);
         for field in &self.fields {
             let mut lists = field.lists;
             let numbers = [u64::from(field.documents), field.terms, field.postings, field.tokens];
@@ -197,10 +204,15 @@ impl SegmentMeta {
         }
     }
 
-    /// Decodes an entry written by [`SegmentMeta::write`], for a schema of `fields` fields.
-    pub fn read(view: &mut ByteReader<'_>, fields: usize) -> Result<SegmentMeta> {
+    /// Decodes an entry written by [`SegmentMeta::write`], for a schema of `fields_max` fields, in the format
+    /// of this version.
+    pub fn read(view: &mut ByteReader<'_>, fields_max: usize, version: u16) -> Result<SegmentMeta> {
         let id = view.varint()?;
         let documents = view.varint32()?;
+        let fields = if version <= ALL_FIELDS_VERSION { fields_max as u64 } else { view.varint()? };
+        if !(1..=fields_max as u64).contains(&fields) {
+            return Err(view.corrupt("a segment with impossible fields"));
+        }
         let fields = (0..fields).map(|_| read_field_stats(view)).collect::<Result<Vec<_>>>()?;
         let count = view.varint()?;
         let files_max = FileKind::OF_FIELD.len() * fields.len() + 2;
@@ -211,6 +223,9 @@ impl SegmentMeta {
         Ok(SegmentMeta { id, documents, fields, files })
     }
 }
+
+/// The last version in which every segment has all fields of the schema.
+const ALL_FIELDS_VERSION: u16 = 6;
 
 fn read_field_stats(view: &mut ByteReader<'_>) -> Result<FieldStats> {
     let mut stats = FieldStats {
@@ -232,7 +247,7 @@ fn read_file_meta(view: &mut ByteReader<'_>, fields: usize) -> Result<FileMeta> 
     let kind = kind.ok_or_else(|| view.corrupt("unknown kind of file"))?;
     let field = usize::from(view.u8()?);
     if field >= fields {
-        return Err(view.corrupt("file of a field that the schema does not have"));
+        return Err(view.corrupt("file of a field that the segment does not have"));
     }
     let seal = Seal { len: view.varint()?, crc: view.u32()? };
     Ok(FileMeta { kind, field, seal })

@@ -7,6 +7,7 @@
 
 pub mod clause;
 pub mod corpus;
+pub mod grown;
 pub mod lent;
 pub mod lists;
 pub mod model;

@@ -101,7 +101,7 @@ impl Fixture {
             Leaf {
                 number,
                 field: 0,
-                infos: vec![segment.field(0).terms().get(term.as_bytes(), &FILES).unwrap()],
+                infos: vec![segment.field_of_term(0).terms().get(term.as_bytes(), &FILES).unwrap()],
                 term,
                 scorer: term_scorer(weight(word), largest(word), scale),
                 weight: weight(word),
@@ -238,7 +238,7 @@ impl Fixture {
     }
 
     fn score(&self, scorer: &TermScorer, document: u32, frequency: f32) -> u32 {
-        scorer.score_of(self.segment.field(0).norms().unwrap(), document, frequency)
+        scorer.score_of(self.segment.field_of_term(0).norms().unwrap(), document, frequency)
     }
 }
 

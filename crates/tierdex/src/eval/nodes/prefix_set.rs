@@ -40,7 +40,7 @@ impl<'a> PrefixSet<'a> {
         source: &'a dyn BlockSource,
         whole: bool,
     ) -> Result<PrefixSet<'a>> {
-        let (prefix, field) = (prefix.clone(), segment.field(prefix.field));
+        let (prefix, field) = (prefix.clone(), segment.field_of_term(prefix.field));
         let chunks = field.documents().div_ceil(CHUNK_DOCS) as usize;
         let (records, bits, filled) = (Vec::new(), Vec::new(), vec![true; chunks]);
         let mut set = PrefixSet { prefix, number, field, source, records, bits, filled, chunks_ahead: 1 };
@@ -158,7 +158,7 @@ impl<'a> PrefixSet<'a> {
 
 /// Bytes of the set of a prefix in the segment with this number.
 pub(crate) fn prefix_set_bytes(prefix: &PrefixClause, number: usize, segment: &Segment) -> usize {
-    let field = segment.field(prefix.field);
+    let field = segment.field_of_term(prefix.field);
     let chunks = field.documents().div_ceil(CHUNK_DOCS) as usize;
     if prefix.kept_set(number).is_some() {
         return chunks;
@@ -188,7 +188,7 @@ pub(crate) fn few_documents(
     number: usize,
     source: &dyn BlockSource,
 ) -> Result<Option<Vec<u32>>> {
-    let field = segment.field(prefix.field);
+    let field = segment.field_of_term(prefix.field);
     if !prefix.has_few_documents(number, field.documents()) {
         return Ok(None);
     }

@@ -64,7 +64,7 @@ impl<'a> Term<'a> {
         source: &'a dyn BlockSource,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
-        let (field, bounds) = (segment.field(leaf.field), leaf.share_bounds(segment));
+        let (field, bounds) = (segment.field_of_term(leaf.field), leaf.share_bounds(segment));
         let decoded = scratch.decoded.pop().unwrap_or_default();
         let blocks = ScatteredBlocks::open(field, info, part, source, decoded)?;
         let mut buffers = scratch.take_list();

@@ -80,7 +80,7 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
     let mut scores = Vec::with_capacity(2 * k + SUPERBLOCK);
     let mut threshold = 0;
     for (info, segment) in leaf.infos.iter().zip(segments) {
-        let field = segment.field(leaf.field);
+        let Some(field) = segment.field(leaf.field) else { continue };
         let bounds = leaf.share_bounds(segment);
         let is_tight = |bounds: &ShareBounds| bounds.is_tight && field.field().norms == NormKind::Byte;
         if field.skips_file().resident().is_none() || !bounds.as_ref().is_none_or(is_tight) {

@@ -39,6 +39,7 @@ use tierdex_io::{Arena, Disk, SealedFile};
 /// An open segment. Threads read it concurrently.
 pub struct Segment {
     meta: SegmentMeta,
+    /// Those with which the segment was written: the first of the schema.
     fields: Vec<FieldReader>,
     ids: IdsReader,
     stored: Option<StoredReader>,
@@ -68,7 +69,7 @@ const BLOCK_PREFETCH_BYTES: usize = 320;
 impl Segment {
     /// Opens all files of `meta`, and checks that they have the lengths and checksums of the manifest.
     pub fn open(disk: &dyn Disk, schema: &Schema, meta: SegmentMeta) -> Result<Segment> {
-        let fields = schema.fields.iter().enumerate();
+        let fields = schema.fields.iter().take(meta.fields.len()).enumerate();
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let ids = IdsReader::open(open_file(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
@@ -92,15 +93,21 @@ impl Segment {
         self.meta.documents
     }
 
-    /// The field with this number in the schema.
-    pub fn field(&self, number: usize) -> &FieldReader {
+    /// The field with this number in the schema; `None` if the segment was written without it, so that none of
+    /// its documents has a token in it.
+    pub fn field(&self, number: usize) -> Option<&FieldReader> {
+        self.fields.get(number)
+    }
+
+    /// The field of a term that the segment contains.
+    pub fn field_of_term(&self, number: usize) -> &FieldReader {
         &self.fields[number]
     }
 
     /// Average length in tokens of the documents that have a field, with which the max shares in its skip
     /// records were computed.
     pub fn average_length(&self, field: usize) -> f64 {
-        self.meta.fields[field].average_length()
+        self.meta.stats(field).average_length()
     }
 
     /// Makes all files but `ids` and `stored` resident, in `arena`.
@@ -135,7 +142,7 @@ impl Segment {
         Ok(())
     }
 
-    /// All fields in schema order.
+    /// The fields with which the segment was written, in schema order.
     pub fn fields(&self) -> &[FieldReader] {
         &self.fields
     }
