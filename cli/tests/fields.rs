@@ -153,7 +153,7 @@ fn documents_need_a_member_of_a_field() {
     assert!(summary.contains("not indexed: weight (1)"), "{summary}");
     assert_eq!(ids(&workspace, "people:zed"), ["t1"]);
     workspace.file("u.tsv", "u1\tyak\tx\n");
-    workspace.fails_in_one_line(1, "index u.tsv --out i --append", "is no header with members of the schema");
+    workspace.fails_in_one_line(1, "index u.tsv --out i --append", "is no header with an id and members");
     workspace.ok("index u.tsv --out i --append --columns id,from,-");
     assert_eq!(ids(&workspace, "people:yak"), ["u1"]);
     workspace.file("note.txt", "plain text");

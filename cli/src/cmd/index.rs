@@ -98,8 +98,8 @@ struct InputArguments {
     #[arg(long)]
     text_field: Option<String>,
     /// TSV: columns in order, of id, members of the schema (title, text) and - for an ignored one, such as
-    /// id,-,title,text [default: by the header line; without one, by the number of columns: text; id,text;
-    /// id,title,text]
+    /// id,-,title,text [default: by the header, a first line that names the id and a member, or two members;
+    /// without one and without --field, by the number of columns: text; id,text; id,title,text]
     #[arg(long)]
     columns: Option<String>,
     /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no
