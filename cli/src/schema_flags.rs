@@ -118,40 +118,31 @@ impl SchemaArguments {
             (None, None) => existing.map_or(Stored::Members, |schema| schema.stored),
         };
         let title = title.or_else(|| file.as_ref()?.title.as_deref());
-        let mut schema = match existing {
-            Some(existing) if !fields.is_empty() => add_fields(existing.clone(), fields),
-            _ if fields.is_empty() => Schema::of(vec![FieldSettings::default().build(self)?]),
-            _ => Schema::of(fields),
+        let schema = match existing {
+            Some(existing) => {
+                check_title(title, existing)?;
+                existing.with_fields(fields)
+            }
+            None if fields.is_empty() => Schema::of(vec![FieldSettings::default().build(self)?]),
+            None => Schema::new(&[], title.or(Some("title")), fields),
         };
-        schema.stored = stored;
-        if let Some(title) = title {
-            if !schema.fields.iter().any(|field| field.members.iter().any(|member| member == "title")) {
-                schema.members.retain(|member| member != "title");
-            }
-            if schema.member(title).is_none() {
-                schema.members.push(title.to_string());
-            }
-            schema.title = Some(title.to_string());
-        }
+        let schema = Schema { stored, ..schema };
         schema.validate()?;
         Ok(schema)
     }
 }
 
-/// Adds fields to a schema. One that it has already replaces that one, so that the difference is reported.
-fn add_fields(mut schema: Schema, fields: Vec<Field>) -> Schema {
-    for field in fields {
-        for member in &field.members {
-            if schema.member(member).is_none() {
-                schema.members.push(member.clone());
-            }
-        }
-        match schema.field(&field.name) {
-            Some(number) => schema.fields[number] = field,
-            None => schema.fields.push(field),
-        }
+/// Rejects another title than that of an index to which documents are added.
+pub fn check_title(title: Option<&str>, existing: &Schema) -> Outcome {
+    let shown = existing.title.as_deref();
+    if title.is_none() || title == shown {
+        return Ok(());
     }
-    schema
+    let shown = shown.map_or("no title".to_string(), |shown| format!("the title `{shown}`"));
+    Err(Failure::Usage(format!(
+        "title `{}`: the index has {shown}, which does not change; leave --title-field out",
+        title.unwrap_or_default()
+    )))
 }
 
 /// The content of a file of `--schema`.

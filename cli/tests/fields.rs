@@ -2,6 +2,7 @@
 
 mod workspace;
 
+use serde_json::json;
 use workspace::Workspace;
 
 const MAIL: &str = concat!(
@@ -50,8 +51,8 @@ fn fields_index_their_members() {
     assert_eq!(shown["hits"][0]["snippet"], "Tickets and the budget for **travelling**");
     let info = workspace.run_for_json("info i --format json");
     let members = ["subject", "body", "from", "to.name", "headers.list"];
-    assert_eq!(info["members"], serde_json::json!(members));
-    assert_eq!(info["fields"][2]["members"], serde_json::json!(["from", "to.name"]));
+    assert_eq!(info["members"], json!(members));
+    assert_eq!(info["fields"][2]["members"], json!(["from", "to.name"]));
     assert!(workspace.ok("info i").contains("field people (of from and to.name; "));
     assert!(workspace.ok("check i").starts_with("sound: "));
 }
@@ -103,6 +104,32 @@ fn fields_are_added_and_never_changed() {
         "--text-field names the text of an index without",
     );
     assert_eq!(ids(&workspace, "subject:match").len(), 3);
+    workspace.fails_in_one_line(
+        2,
+        &add("--field body:text --field to:text --field to:text"),
+        "`to` is named twice",
+    );
+    assert_eq!(workspace.run_for_json("info i --format json")["members"], json!(["subject", "body"]));
+}
+
+#[test]
+fn the_title_of_an_index_does_not_change() {
+    let workspace = mails("--field subject:text");
+    let append = "index mail.jsonl --out i --append --id-field headers.message-id --title-field";
+    workspace.ok(&format!("{append} subject"));
+    workspace.ok(&format!("{append} subject --field from:text"));
+    for flags in ["from", "from --field list:text", "subject.text --field body:text"] {
+        workspace.fails_in_one_line(
+            2,
+            &format!("{append} {flags}"),
+            "the index has the title `subject`, which",
+        );
+    }
+    // In an index without fields of its own the flag says where the title is.
+    workspace.file("plain.jsonl", "{\"id\":\"1\",\"headline\":\"Cats\",\"text\":\"purr\"}");
+    workspace.ok("index plain.jsonl --out j --title-field headline");
+    workspace.ok("index plain.jsonl --out j --append --title-field headline");
+    assert_eq!(workspace.search_index("j", "cats").0, 2);
 }
 
 #[test]
@@ -126,7 +153,7 @@ fn documents_need_a_member_of_a_field() {
     assert!(summary.contains("not indexed: weight (1)"), "{summary}");
     assert_eq!(ids(&workspace, "people:zed"), ["t1"]);
     workspace.file("u.tsv", "u1\tyak\tx\n");
-    workspace.fails_in_one_line(1, "index u.tsv --out i --append", "is no header with members of the schema");
+    workspace.fails_in_one_line(1, "index u.tsv --out i --append", "is no header with an id and members");
     workspace.ok("index u.tsv --out i --append --columns id,from,-");
     assert_eq!(ids(&workspace, "people:yak"), ["u1"]);
     workspace.file("note.txt", "plain text");

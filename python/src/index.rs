@@ -2,13 +2,15 @@
 
 use crate::batch::{Batch, answer_batch};
 use crate::errors::{Failure, guard_entry_point, in_python, usage_error};
-use crate::options::{SchemaTuple, parse_bytes, schema_from_tuple, schema_tuple, scorer_from_name};
+use crate::options::{FieldTuple, SchemaTuple, parse_bytes, read_fields};
+use crate::options::{schema_from_tuple, schema_tuple, scorer_from_name};
 use crate::process::ProcessLocal;
 use crate::query::{QuerySource, field_number};
 use crate::request::{RankingOptions, deadline_after, parse_seconds, wait_for_hits};
 use crate::statistics::Statistics;
 use crate::wait::{self, SIGNAL_CHECK_INTERVAL, run_without_gil};
-use crate::{document::Document, explain::explanation_dict, hits::Hits, stats, text::Text, writer::Writer};
+use crate::writer::{OpenWriter, Writer};
+use crate::{document::Document, explain::explanation_dict, hits::Hits, stats, text::Text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -209,23 +211,26 @@ impl Index {
         (self.paths.clone(), *dram, *threads, *hits_max, if *auto_refresh { "auto" } else { "manual" })
     }
 
-    #[pyo3(signature = (memory, threads, merge, wait))]
+    #[pyo3(signature = (memory, threads, merge, wait, fields))]
     fn _writer(
         slf: &Bound<'_, Index>,
         memory: &Bound<'_, PyAny>,
         threads: Option<usize>,
         merge: Option<bool>,
         wait: f64,
+        fields: Vec<FieldTuple>,
     ) -> PyResult<Writer> {
         let py = slf.py();
         guard_entry_point(py, || {
+            let fields = read_fields(py, fields)?;
             let memory = usize::try_from(parse_bytes(memory, "memory")?).unwrap_or(usize::MAX);
             let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
             let wait = parse_seconds(py, "wait", wait)?;
             let (threads, index) = (threads.unwrap_or_else(processors), slf.clone().unbind());
             let on_commit = move |py: Python<'_>| index.get().refresh(py).map(drop);
             let path = slf.get().one_path(py, "write")?.clone();
-            Writer::open(py, path, memory, threads, merge, wait, Box::new(on_commit))
+            let opening = OpenWriter { path, fields, memory, threads, wait };
+            Writer::open(py, opening, merge, Box::new(on_commit))
         })
     }
 

@@ -36,32 +36,30 @@ pub fn scorer_from_name(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult
 
 /// One field: name, members, tokenizer, accents folded, stop words, stemmer, positions, norms, codecs of
 /// document numbers and of frequencies.
-type FieldTuple =
+pub type FieldTuple =
     (String, Vec<String>, String, bool, Vec<String>, Option<String>, bool, String, String, String);
 
-/// A schema as `tierdex.Schema` passes it: its fields, its title, and what is stored.
-pub type SchemaTuple = (Vec<FieldTuple>, Option<String>, String);
+/// A schema as `tierdex.Schema` passes it: its first members, its title, its fields, and what is stored.
+pub type SchemaTuple = (Vec<String>, Option<String>, Vec<FieldTuple>, String);
 
 /// What may be stored of documents.
 const STORED: [Stored; 3] = [Stored::Nothing, Stored::Members, Stored::All];
 
-/// The schema of `tierdex.Schema`: its members are the title and those of the fields.
+/// The schema of `tierdex.Schema`.
 pub fn schema_from_tuple(py: Python<'_>, schema: SchemaTuple) -> PyResult<Schema> {
-    let (fields, title, stored) = schema;
-    let fields: Vec<Field> =
-        fields.into_iter().map(|field| read_field(py, field)).collect::<PyResult<_>>()?;
+    let (members, title, fields, stored) = schema;
+    let fields = read_fields(py, fields)?;
     let stored = STORED.into_iter().find(|kind| kind.name() == stored).ok_or_else(|| {
         usage_error(py, format!("stored is {stored:?}; it is \"nothing\", \"members\" or \"all\""))
     })?;
-    let mut members: Vec<String> = Vec::new();
-    for member in title.iter().chain(fields.iter().flat_map(|field| &field.members)) {
-        if !members.contains(member) {
-            members.push(member.clone());
-        }
-    }
-    let schema = Schema { members, title, fields, stored };
+    let schema = Schema { stored, ..Schema::new(&members, title.as_deref(), fields) };
     schema.validate().map_err(|error| Failure::from(error).into_exception(py))?;
     Ok(schema)
+}
+
+/// Fields as `tierdex.Schema` passes them.
+pub fn read_fields(py: Python<'_>, fields: Vec<FieldTuple>) -> PyResult<Vec<Field>> {
+    fields.into_iter().map(|field| read_field(py, field)).collect()
 }
 
 /// The reverse of [`schema_from_tuple`].
@@ -81,7 +79,7 @@ pub fn schema_tuple(schema: &Schema) -> SchemaTuple {
         )
     };
     let fields = schema.fields.iter().map(field).collect();
-    (fields, schema.title.clone(), schema.stored.name().to_string())
+    (schema.first_members().to_vec(), schema.title.clone(), fields, schema.stored.name().to_string())
 }
 
 fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {

@@ -6,7 +6,7 @@
 
 use crate::adding::{DocumentUpload, warn_of_replaced};
 use crate::documents::{DocumentReader, IgnoredNames, quoted_names};
-use crate::errors::{guard_entry_point, issue_warning, usage_error};
+use crate::errors::{Failure, guard_entry_point, issue_warning, usage_error};
 use crate::writer_handle::{WriterHandle, describe_loss, writer_ended_error};
 use crate::writer_thread::{State, WriterFailure, WriterThread};
 use crate::{pieces::Piece, text::Text, wait};
@@ -18,7 +18,8 @@ use pyo3_arrow::{ffi::ArrayReader, input::AnyArray};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::{IndexWriter, Schema, StopSignal, WriterOptions};
+use tierdex::schema::{Field, Schema};
+use tierdex::{IndexWriter, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::PosixDisk};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
 /// Interval between attempts to lock an index.
@@ -40,6 +41,45 @@ pub struct Writer {
     thread: WriterHandle,
 }
 
+/// How a writer is opened.
+pub struct OpenWriter {
+    /// The directory of the index.
+    pub path: PathBuf,
+    /// Fields that are added to the index.
+    pub fields: Vec<Field>,
+    pub memory: usize,
+    pub threads: usize,
+    /// Maximum time to wait for another writer to end.
+    pub wait: Duration,
+}
+
+impl OpenWriter {
+    fn run(&self, stop: &StopSignal) -> Result<IndexWriter, Failure> {
+        let start = Instant::now();
+        loop {
+            match self.try_to_open(stop) {
+                Err(tierdex::Error::Busy(_)) if start.elapsed() < self.wait => {
+                    stop.check()?;
+                    std::thread::sleep(LOCK_RETRY_INTERVAL);
+                }
+                other => return Ok(other?),
+            }
+        }
+    }
+
+    fn try_to_open(&self, stop: &StopSignal) -> tierdex::Result<IndexWriter> {
+        let options = WriterOptions { memory: self.memory, stop: stop.clone() };
+        let disk = Arc::new(PosixDisk::open(&self.path)?);
+        match Manifest::read_newest(disk.as_ref())?.filter(|_| !self.fields.is_empty()) {
+            Some(Manifest { schema, .. }) => {
+                let schema = schema.with_fields(self.fields.clone());
+                IndexWriter::open(disk, schema, OpenMode::Append, options)
+            }
+            None => IndexWriter::append(&self.path, options),
+        }
+    }
+}
+
 /// Function that is called after a commit, to refresh the index.
 pub type OnCommit = Box<dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync>;
 
@@ -47,30 +87,18 @@ pub type OnCommit = Box<dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync>;
 const DEFAULT_MEMBER_NAMES: [&str; 3] = ["id", "title", "text"];
 
 impl Writer {
-    /// Opens a writer of the index in `path`; waits up to `wait_for` for another one to end.
+    /// Opens a writer.
     pub fn open(
         py: Python<'_>,
-        path: PathBuf,
-        memory: usize,
-        threads: usize,
+        opening: OpenWriter,
         merge: Option<bool>,
-        wait_for: Duration,
         on_commit: OnCommit,
     ) -> PyResult<Writer> {
-        let options = WriterOptions { memory, stop: StopSignal::default() };
-        let (stop, start) = (options.stop.clone(), Instant::now());
+        let stop = StopSignal::default();
         let (bytes_max, schema, thread) = wait::run_interruptible(py, Some(&stop.clone()), move || {
-            let writer = loop {
-                match IndexWriter::append(&path, options.clone()) {
-                    Err(tierdex::Error::Busy(_)) if start.elapsed() < wait_for => {
-                        stop.check()?;
-                        std::thread::sleep(LOCK_RETRY_INTERVAL);
-                    }
-                    other => break other?,
-                }
-            };
+            let writer = opening.run(&stop)?;
             let (bytes_max, schema) = (writer.document_bytes_max(), writer.schema().clone());
-            Ok((bytes_max, schema, WriterThread::start(writer, threads)?))
+            Ok((bytes_max, schema, WriterThread::start(writer, opening.threads)?))
         })?;
         let reader = DocumentReader::new(py, &schema, DEFAULT_MEMBER_NAMES, bytes_max)?;
         let (thread, ignored) = (WriterHandle::new(thread), IgnoredNames::default());

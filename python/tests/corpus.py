@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 from pathlib import Path
+
+import pytest
 
 import tierdex
 
@@ -29,3 +33,11 @@ def build(path: Path, docs: object, schema: tierdex.Schema | None = None, **opti
     with index.writer(**options) as writer:  # type: ignore[arg-type]
         writer.add_many(docs)
     return index
+
+
+def tierdex_command() -> str:
+    """The command ``tierdex``; skips the test if there is none."""
+    command = os.environ.get("TIERDEX_COMMAND") or shutil.which("tierdex")
+    if command is None:
+        pytest.skip("the command tierdex is not on PATH, and TIERDEX_COMMAND does not name it")
+    return command

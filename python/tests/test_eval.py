@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pandas as pd
 import pytest
 
 import tierdex
+from corpus import tierdex_command
 
 MEASURES = ["nDCG@10", "AP@1000", "R@100"]
 
@@ -61,9 +60,7 @@ def test_runs_and_judgments_in_all_forms(judged: tuple[Run, Qrels], tmp_path: Pa
 
 
 def test_the_command_agrees(judged: tuple[Run, Qrels], tmp_path: Path) -> None:
-    command = os.environ.get("TIERDEX_COMMAND") or shutil.which("tierdex")
-    if command is None:
-        pytest.skip("the command tierdex is not on PATH, and TIERDEX_COMMAND does not name it")
+    command = tierdex_command()
     run_file, qrels_file = write(tmp_path, *judged)
     done = subprocess.run(
         [command, "eval", "--digits", "12", run_file, qrels_file], capture_output=True, text=True, check=True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import copy
+import json
 import pickle
+import subprocess
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import tierdex
+from corpus import tierdex_command
 from tierdex import Index, Schema, Text
 
 FIELDS = {
@@ -281,6 +284,7 @@ def test_damaged_lists(tmp_path: Path) -> None:
         Schema(),
         Schema(FIELDS, title="subject", stored="all"),
         Schema({"title": Text(), "stored": Text(members=["a.b", "c"])}, title=None, stored=False),
+        Schema(FIELDS, title="subject", members=["date", "headers.size"]),
     ],
 )
 def test_schemas_are_values(tmp_path: Path, schema: Schema) -> None:
@@ -294,6 +298,61 @@ def test_schemas_are_values(tmp_path: Path, schema: Schema) -> None:
     ):
         assert other == schema and repr(other) == repr(schema)
     assert schema != Schema(words=Text())
+
+
+def test_fields_are_added(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "i", Schema(subject=Text(), members=["date"]))
+    with index.writer() as writer, pytest.warns(UserWarning, match='"body" are not indexed'):
+        writer.add({"id": "1", "date": "Monday", "subject": "Budget", "body": "small"})
+    with index.writer(add_fields={"body": Text(stem="english"), "people": Text(members=["from"])}) as writer:
+        writer.add({"id": "2", "subject": "Plan", "body": "A small budget", "from": "ada"})
+    assert index.search("body:small people:ada").ids == ["2"]
+    assert index.search("subject:(budget plan)", k=9, count=True).total == 2
+    assert document(index, "1").members == {"date": "Monday", "subject": "Budget"}
+    index.check()
+
+    # A new index of this schema has the same one: documents can be added to either, and both searched as one.
+    copied = Index.create(tmp_path / "copy", index.schema)
+    assert copied.schema == index.schema and list(index.schema.fields) == ["subject", "body", "people"]
+    with copied.writer() as writer:
+        writer.add({"id": "3", "subject": "Plan", "from": "ada"})
+    both = Index.open([tmp_path / "i", tmp_path / "copy"])
+    assert sorted(both.search("people:ada").ids) == ["2", "3"]
+
+    with index.writer(add_fields={"list": Text()}) as writer:
+        assert writer.commit() == index.generation
+    assert list(index.schema.fields)[-1] == "list"
+    with index.writer(add_fields={"list": Text()}) as writer:
+        writer.add({"id": "4", "list": "all"})
+    with pytest.raises(tierdex.UsageError, match="positions: no, here yes"):
+        index.writer(add_fields={"list": Text(positions=True)})
+    with pytest.raises(tierdex.UsageError, match=r"field 'x' is a str, not a tierdex\.Text"):
+        index.writer(add_fields={"x": "y"})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("title", ["subject", "headline", None])
+def test_the_command_and_python_append_to_the_same_index(tmp_path: Path, title: str | None) -> None:
+    mail = {"id": "1", "subject": "Budget", "from": "ada", "to": ["bob"]}
+    (tmp_path / "mail.jsonl").write_text(json.dumps(mail))
+    fields = ["--field", "subject:text:stem=english", "--field", "people:text:from=from+to"]
+    schema = Schema({"subject": Text(stem="english"), "people": Text(members=["from", "to"])}, title=title)
+
+    def tierdex_index(name: str, *flags: str) -> None:
+        title_flag = [] if title is None else ["--title-field", title]
+        command = [tierdex_command(), "index", "mail.jsonl", "--out", name, *fields, *title_flag, *flags]
+        subprocess.run(command, cwd=tmp_path, check=True)
+
+    made = Index.create(tmp_path / "python", schema)
+    with made.writer() as writer:
+        writer.add_many([mail])
+    tierdex_index("python", "--append", "--field", "body:text")
+    if title is not None:
+        tierdex_index("command")
+        assert Index.open(tmp_path / "command").schema == schema
+        with Index.open(tmp_path / "command").writer(add_fields={"body": Text()}) as writer:
+            writer.add(mail)
+        indexes = Index.open([tmp_path / "command", tmp_path / "python"])
+        assert indexes.search("people:bob", k=9, count=True).total == 4
 
 
 def test_arguments_of_schemas(tmp_path: Path) -> None:

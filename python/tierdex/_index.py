@@ -9,13 +9,14 @@ from . import _restore, _tierdex
 from ._arguments import document_numbers, items, path_name, path_names, real_number, whole_number
 from ._errors import UsageError
 from ._progress import Reporter
-from ._schema import Schema
+from ._schema import Schema, field_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Any, Literal, Self
 
+    from ._schema import Text
     from ._types import Path, Progress, Query, Refresh, Scorer, Syntax
 
 
@@ -110,6 +111,7 @@ class Index:
         threads: int | None = None,
         merge: bool | None = None,
         wait: float = 0.0,
+        add_fields: Mapping[str, Text] | None = None,
     ) -> Writer:
         """Open a writer; there is one at a time, in all processes.
 
@@ -118,9 +120,11 @@ class Index:
         ``merge``: whether commits merge all segments into one, the fastest to search; by default the first
         commit does, and later ones do not.
         ``wait``: seconds to wait for another writer to end, before :class:`BusyError`.
+        ``add_fields``: fields that the first commit adds to the index, ``{"author": Text()}``. Documents that
+        were indexed before are not found in them. A field that the index has does not change.
         """
-        wait = real_number("wait", wait)
-        return Writer(self._native._writer(memory, _threads(threads), merge, wait))
+        wait, fields = real_number("wait", wait), field_tuples(add_fields or {})
+        return Writer(self._native._writer(memory, _threads(threads), merge, wait, fields))
 
     def search(
         self,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ._types import Norms, Tokenizer
 
     _FieldTuple = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str]
-    _SchemaTuple = tuple[list[_FieldTuple], str | None, str]
+    _SchemaTuple = tuple[list[str], str | None, list[_FieldTuple], str]
 
 #: What is stored of documents, and the name of it in the native part.
 _STORED: dict[bool | str, str] = {False: "nothing", True: "members", "all": "all"}
@@ -71,9 +71,7 @@ class Text:
     ) -> None:
         if isinstance(stop_words, str) and stop_words != "english":
             raise UsageError(f'stop_words is {stop_words!r}; it is "english" or a list of words')
-        if isinstance(members, str):
-            raise UsageError(f"members is {members!r}; it is a list of names, such as [{members!r}]")
-        self.members: tuple[str, ...] | None = None if members is None else tuple(members)
+        self.members: tuple[str, ...] | None = None if members is None else _names(members)
         self.stem: str | None = stem
         self.stop_words: tuple[str, ...] = (
             tuple(_tierdex._ENGLISH_STOP_WORDS) if stop_words == "english" else tuple(stop_words or ())
@@ -135,6 +133,8 @@ class Schema:
     ``title``: the member that is shown as the title of hits; ``None`` if there is none.
     ``stored``: ``True`` stores the members of the schema, for titles, snippets and :class:`Document`; ``"all"``
     stores what documents have beside them too (:attr:`Document.others`); ``False`` stores nothing.
+    ``members``: the names of members that are stored though no field indexes them and they are not the title.
+    In the schema of an index to which fields were added, also those that it had before: their order counts.
 
     The first field is searched by default; queries name the others (``subject:disk``). A field that has the
     name of an option is given in a dict.
@@ -145,7 +145,7 @@ class Schema:
     >>> schema = Schema({"body": Text(), "title": Text(), "list": Text(members=["headers.list-id"])})
     """
 
-    __slots__ = ("fields", "stored", "title")
+    __slots__ = ("fields", "members", "stored", "title")
 
     def __init__(
         self,
@@ -154,34 +154,35 @@ class Schema:
         *,
         title: str | None = "title",
         stored: bool | Literal["all"] = True,
+        members: Iterable[str] = (),
         **more: Text,
     ) -> None:
-        if isinstance(title, Text) or isinstance(stored, Text):
-            name = "title" if isinstance(title, Text) else "stored"
-            raise UsageError(
-                f"{name} is a tierdex.Text: give a field of this name in a dict, {{{name!r}: Text()}}"
-            )
+        for name, option in (("title", title), ("stored", stored), ("members", members)):
+            if isinstance(option, Text):
+                raise UsageError(
+                    f"{name} is a tierdex.Text: give a field of this name in a dict, {{{name!r}: Text()}}"
+                )
         if not (title is None or isinstance(title, str)):
             raise UsageError(f"title is a {type(title).__name__}; it is the name of a member, or None")
         if not isinstance(stored, bool) and stored != "all":
             raise UsageError(f'stored is {stored!r}; it is True, False or "all"')
         self.fields: dict[str, Text] = {**(fields or {}), **more} or {"text": Text()}
+        self.members: tuple[str, ...] = _names(members)
         self.title: str | None = title
         self.stored: bool | Literal["all"] = stored
-        for name, field in self.fields.items():
-            if not isinstance(field, Text):
-                raise UsageError(f"field {name!r} is a {type(field).__name__}, not a tierdex.Text")
+        field_tuples(self.fields)
 
     def _tuple(self) -> _SchemaTuple:
-        fields = [field._tuple(name) for name, field in self.fields.items()]
+        members = [text("member", member) for member in self.members]
         title = None if self.title is None else text("title", self.title)
-        return fields, title, _STORED[self.stored]
+        return members, title, field_tuples(self.fields), _STORED[self.stored]
 
     @staticmethod
     def _of(schema: Any) -> Schema:
-        fields, title, stored = schema
+        members, title, fields, stored = schema
         kept: Any = next(kind for kind, name in _STORED.items() if name == stored)
-        return Schema({field[0]: Text._of(field) for field in fields}, title=title, stored=kept)
+        named = {field[0]: Text._of(field) for field in fields}
+        return Schema(named, title=title, stored=kept, members=members)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self._tuple() == other._tuple()
@@ -189,4 +190,20 @@ class Schema:
     def __repr__(self) -> str:
         title = "" if self.title == "title" else f", title={self.title!r}"
         stored = "" if self.stored is True else f", stored={self.stored!r}"
-        return f"Schema({self.fields!r}{title}{stored})"
+        members = f", members={self.members!r}" if self.members else ""
+        return f"Schema({self.fields!r}{title}{stored}{members})"
+
+
+def field_tuples(fields: Mapping[str, Text]) -> list[_FieldTuple]:
+    """Fields as the native part takes them."""
+    for name, field in fields.items():
+        if not isinstance(field, Text):
+            raise UsageError(f"field {name!r} is a {type(field).__name__}, not a tierdex.Text")
+    return [field._tuple(name) for name, field in fields.items()]
+
+
+def _names(members: Iterable[str]) -> tuple[str, ...]:
+    """A list of names of members, which is not a name itself."""
+    if isinstance(members, str):
+        raise UsageError(f"members is {members!r}; it is a list of names, such as [{members!r}]")
+    return tuple(members)

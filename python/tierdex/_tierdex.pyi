@@ -26,7 +26,7 @@ __version__: Final[str]
 _ENGLISH_STOP_WORDS: Final[list[str]]
 
 _Field = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str]
-_Schema = tuple[list[_Field], str | None, str]
+_Schema = tuple[list[str], str | None, list[_Field], str]
 
 def _panic(message: str) -> None: ...
 def _ciff_import(
@@ -61,7 +61,9 @@ class Index:
         lazy: bool,
     ) -> Index: ...
     def _options(self) -> tuple[list[str], int | None, int, int, str]: ...
-    def _writer(self, memory: int | str, threads: int | None, merge: bool | None, wait: float) -> Writer: ...
+    def _writer(
+        self, memory: int | str, threads: int | None, merge: bool | None, wait: float, fields: list[_Field]
+    ) -> Writer: ...
     def _search(
         self,
         query: object,

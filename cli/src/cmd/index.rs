@@ -4,7 +4,7 @@ use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Column, InputFormat, InputMembers, InputOptions, InputSource};
 use crate::run_file::{are_same_file, is_in_directory};
-use crate::schema_flags::SchemaArguments;
+use crate::schema_flags::{SchemaArguments, check_title};
 use crate::{index_job::IndexJob, open, problem_file::ProblemFile, size};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -98,8 +98,8 @@ struct InputArguments {
     #[arg(long)]
     text_field: Option<String>,
     /// TSV: columns in order, of id, members of the schema (title, text) and - for an ignored one, such as
-    /// id,-,title,text [default: by the header line; without one, by the number of columns: text; id,text;
-    /// id,title,text]
+    /// id,-,title,text [default: by the header, a first line that names the id and a member, or two members;
+    /// without one and without --field, by the number of columns: text; id,text; id,title,text]
     #[arg(long)]
     columns: Option<String>,
     /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no
@@ -159,12 +159,16 @@ impl IndexCommandArguments {
         if self.commit.append {
             existing = Manifest::read_newest(open::open_directory(&self.out)?.as_ref())?;
         }
-        match existing.map(|manifest| manifest.schema) {
-            Some(schema) if !flags.has_any_flag() => Ok(schema),
-            existing => {
-                let title = self.input.title_field.as_deref().filter(|_| flags.has_fields());
-                flags.schema(title, existing.as_ref().filter(|_| flags.has_fields()))
+        let (title, existing) = (self.input.title_field.as_deref(), existing.map(|manifest| manifest.schema));
+        // The flag says where the title of the default schema is; of others it names the member.
+        let is_default = !flags.has_fields() && existing.as_ref().is_none_or(InputMembers::are_default);
+        let title = title.filter(|_| !is_default);
+        match existing {
+            Some(schema) if !flags.has_any_flag() => {
+                check_title(title, &schema)?;
+                Ok(schema)
             }
+            existing => flags.schema(title, existing.as_ref().filter(|_| flags.has_fields())),
         }
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn parse_json_line<'l>(
     let reader = ObjectReader { options, unindexed, members: &mut members, prefix: "" };
     reader.deserialize(&mut parser).map_err(|error| malformed_line(line, &error))?;
     parser.end().map_err(|error| malformed_line(line, &error))?;
-    let ObjectMembers { id, values, has_text, has_members, has_others, others } = members;
+    members.drop_repeated();
+    let ObjectMembers { id, values, has_text, has_members, has_others, others, .. } = members;
     let known = &options.members;
     let has_title = values.iter().any(|(member, _)| Some(*member) == known.title);
     let is_document = match known.is_default {
@@ -126,12 +127,14 @@ fn shorten_message(message: &mut String) {
     }
 }
 
-/// The members of an object that make up a document. Of members that the document repeats, the last counts; of
-/// those that a nested object repeats, each.
+/// The members of an object that make up a document. Of members that the document repeats, the last counts;
+/// of those that a nested object repeats, each.
 #[derive(Default)]
 struct ObjectMembers<'l> {
     id: Option<Cow<'l, str>>,
     values: Vec<(usize, Cow<'l, str>)>,
+    /// For each member of the schema the number of values before those that count.
+    repeated: Vec<usize>,
     /// Whether there is a text, which may be null.
     has_text: bool,
     /// Whether there is a member of the schema, which may be null.
@@ -173,9 +176,7 @@ impl<'l> Visitor<'l> for ObjectReader<'_, 'l> {
                 Member::Id => members.id = parse_id(map.next_value()?, &options.id_field)?,
                 Member::Value { member, path, has_nested } => {
                     if prefix.is_empty() {
-                        members
-                            .values
-                            .retain(|(number, _)| !is_within(&options.members.paths[*number], &path));
+                        members.begin_again(&options.members.paths, &path);
                     }
                     members.has_members |= member.is_some();
                     members.has_text |= member.is_some() && member == options.members.text;
@@ -204,6 +205,23 @@ impl<'l> Visitor<'l> for ObjectReader<'_, 'l> {
 }
 
 impl ObjectMembers<'_> {
+    /// Begins a member of the document: what it had at this path so far does not count. The values are
+    /// dropped at the end, all at once, as a line may repeat a member as often as it has bytes.
+    fn begin_again(&mut self, paths: &[String], path: &str) {
+        self.repeated.resize(paths.len(), 0);
+        for (repeated, _) in self.repeated.iter_mut().zip(paths).filter(|(_, known)| is_within(known, path)) {
+            *repeated = self.values.len();
+        }
+    }
+
+    fn drop_repeated(&mut self) {
+        let (mut number, repeated) = (0, &self.repeated);
+        self.values.retain(|(member, _)| {
+            number += 1;
+            number > repeated[*member]
+        });
+    }
+
     fn add_other(&mut self, path: &str, json: &str) {
         match self.others.get_mut(path) {
             Some(values) => values.push(json.to_string()),
@@ -460,6 +478,7 @@ mod tests {
         check_document(r#"{"text":["a",null,["b"]]}"#, None, "", "a\nb");
         check_document(r#"{"text":[]}"#, None, "", "");
         check_document(r#"{"text":"1","text":"2"}"#, None, "", "2");
+        check_document(r#"{"text":["1","2"],"title":"t","text":null,"title":["u"]}"#, None, "u", "");
         check_document(r#"{"text":null,"url":"x"}"#, None, "", "");
         check_document(r#"{"title":"t"}"#, None, "t", "");
         check_document(r#"{"id":"a","title":""}"#, Some("a"), "", "");
@@ -538,6 +557,22 @@ mod tests {
         assert_eq!(found.others, r#"{"to.address":["b","c"]}"#);
         assert!(error(r#"{"to":{"name":{"a":1}}}"#).contains("array of strings in `to.name`"));
         assert!(error(r#"{"headers":{"id":[]}}"#).contains("`headers.id` must be a string or a number"));
+    }
+
+    #[test]
+    fn long_lines_take_linear_time() {
+        // Pairs of values and repetitions would be 10^10.
+        const COUNT: usize = 100_000;
+        let list = vec!["\"a\""; COUNT].join(",");
+        let title = vec!["\"title\":\"b\""; COUNT].join(",");
+        let others: String = (0..COUNT).map(|number| format!("\"m{number}\":0,")).collect();
+        let line = format!(r#"{{"text":[{list}],{others}{title}}}"#);
+        let mut schema = Schema::default();
+        schema.stored = Stored::All;
+        let options = InputOptions { members: InputMembers::of(&schema), ..InputOptions::default() };
+        let found = parse_json_line(&line, &options, &mut Unindexed::default()).unwrap();
+        assert_eq!((found.values.len(), &*found.joined(0)), (COUNT + 1, "b"));
+        assert_eq!((found.joined(1).len(), found.others.len()), (2 * COUNT - 1, others.len() + 1));
     }
 
     #[test]

@@ -31,8 +31,13 @@ impl InputMembers {
             title: schema.member(TITLE),
             text: schema.member(TEXT),
             keeps_others: schema.stored == Stored::All,
-            is_default: schema.members == [TITLE, TEXT],
+            is_default: InputMembers::are_default(schema),
         }
+    }
+
+    /// Whether the members of a schema are those of the default one.
+    pub fn are_default(schema: &Schema) -> bool {
+        schema.members == [TITLE, TEXT]
     }
 
     /// The member whose path this is.

@@ -57,15 +57,16 @@ pub(super) fn inspect_first_line(bytes: &[u8], members: &InputMembers) -> Option
         _ => vec![Column::Ignore],
     };
     let without_text = (columns == [Column::Ignore]).then(|| {
-        format!("the first line is no header with members of the schema ({})", members.paths.join(", "))
+        format!("the first line is no header with an id and members ({})", members.paths.join(", "))
             + "; name the columns with --columns"
     });
     Some(FirstLineColumns { columns, without_text, ..FirstLineColumns::default() })
 }
 
-/// The columns of a header line: all values are valid column names, and there is a text with an id or a
-/// title, or an id with a title alone. If all values are in quotes, cells may be. Of several columns with one
-/// meaning the first counts.
+/// The columns of a header line: all values are valid column names, and two of them are those of the id or of
+/// members of the schema. With the default schema one of the two is the text, unless there are an id and a
+/// title alone. If all values are in quotes, cells may be. Of several columns with one meaning the first
+/// counts.
 fn parse_header(line: &str, members: &InputMembers) -> Option<FirstLineColumns> {
     let names: Vec<&str> = line.trim_end_matches(['\r', '\n']).split('\t').map(str::trim).collect();
     let unquoted: Option<Vec<&str>> =
@@ -83,7 +84,7 @@ fn parse_header(line: &str, members: &InputMembers) -> Option<FirstLineColumns> 
     let named = names.len() - found.ignored.len();
     let of_schema = found.columns.iter().any(|column| matches!(column, Column::Member(_)));
     match () {
-        () if !members.is_default && of_schema => Some(found),
+        () if !members.is_default && of_schema && named > 1 => Some(found),
         () if has_member(members.text) && named > 1 => Some(found),
         () if has(Column::Id) && has_member(members.title) && found.ignored.is_empty() => Some(found),
         () if has(Column::Id) && names.len() > 1 && !names.iter().any(|name| name.contains(' ')) => {
@@ -219,6 +220,7 @@ fn too_few_columns(found: usize, expected: usize) -> LineProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tierdex::schema::{Field, Schema};
 
     fn inspect(bytes: &[u8]) -> Option<FirstLineColumns> {
         inspect_first_line(bytes, &InputMembers::default())
@@ -278,6 +280,21 @@ mod tests {
         assert_eq!(error("id\turl\tstory\n1\t2\t3"), Some(words.to_string()));
         assert_eq!(error("id\ttitle\n"), None);
         assert_eq!(error("id\tstory\ttext\n"), None);
+    }
+
+    #[test]
+    fn headers_have_two_columns_of_the_schema() {
+        let schema = Schema::of(vec![Field::new("subject", &["subject"]), Field::new("to", &["to"])]);
+        let columns = |line: &str| {
+            let found = inspect_first_line(line.as_bytes(), &InputMembers::of(&schema)).unwrap();
+            found.header_end.map(|_| found.columns)
+        };
+        let (subject, to) = (Column::Member(1), Column::Member(2));
+        assert_eq!(columns("id\tTo\tsize\n1\t2\t3"), Some(vec![Column::Id, to, Column::Ignore]));
+        assert_eq!(columns("subject\tto"), Some(vec![subject, to]));
+        for line in ["7\tsubject", "words\tto", "subject", "to\twords", "to\tto"] {
+            assert_eq!(columns(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -226,14 +226,41 @@ impl Schema {
     /// A schema with these fields. Its members are `title`, which is shown as the title of hits, and those of
     /// the fields; all are stored.
     pub fn of(fields: Vec<Field>) -> Schema {
-        let title = "title".to_string();
-        let mut members = vec![title.clone()];
-        for member in fields.iter().flat_map(|field| &field.members) {
-            if !members.contains(member) {
-                members.push(member.clone());
+        Schema::new(&[], Some("title"), fields)
+    }
+
+    /// A schema with these fields, in which the member `title` is shown as the title of hits. Its members are
+    /// in this order: `members`, the title, those of the fields; all are stored.
+    ///
+    /// `members` are needed if some are stored that are neither indexed nor the title, and if others have
+    /// been numbered already ([`Schema::first_members`]).
+    pub fn new(members: &[String], title: Option<&str>, fields: Vec<Field>) -> Schema {
+        let title = title.map(str::to_string);
+        let members = number_members(members, title.as_ref(), &fields);
+        Schema { members, title, fields, stored: Stored::Members }
+    }
+
+    /// The first members of this schema, without those that [`Schema::new`] adds behind them: none, unless
+    /// fields were added to the schema, or it has members that are only stored.
+    pub fn first_members(&self) -> &[String] {
+        let follow =
+            |first: &&[String]| number_members(first, self.title.as_ref(), &self.fields) == self.members;
+        let firsts = (0..self.members.len()).map(|count| &self.members[..count]);
+        firsts.into_iter().find(follow).unwrap_or(&self.members)
+    }
+
+    /// This schema with more fields, whose members are numbered behind those that it has. A field takes the
+    /// place of one that has its name: the schema is then none to which an index can be extended, and the
+    /// error names the settings that differ.
+    pub fn with_fields(&self, fields: Vec<Field>) -> Schema {
+        let mut all = self.fields.clone();
+        for field in fields {
+            match self.field(&field.name) {
+                Some(number) => all[number] = field,
+                None => all.push(field),
             }
         }
-        Schema { members, title: Some(title), fields, stored: Stored::Members }
+        Schema { stored: self.stored, ..Schema::new(&self.members, self.title.as_deref(), all) }
     }
 
     /// The number of the member with this name.
@@ -409,6 +436,17 @@ impl Schema {
         schema.validate().map_err(|error| view.corrupt(error.to_string()))?;
         Ok(schema)
     }
+}
+
+/// The members of a schema in the order of their numbers: `first`, the title, those of the fields.
+fn number_members(first: &[String], title: Option<&String>, fields: &[Field]) -> Vec<String> {
+    let mut members = first.to_vec();
+    for member in title.into_iter().chain(fields.iter().flat_map(|field| &field.members)) {
+        if !members.contains(member) {
+            members.push(member.clone());
+        }
+    }
+    members
 }
 
 /// The first version in which a schema names the members of documents.
@@ -666,6 +704,36 @@ mod tests {
         assert!(
             ours.differences(&theirs).starts_with("members: title, text, here title, text, sender; fields: ")
         );
+    }
+
+    #[test]
+    fn members_follow_from_the_title_and_the_fields() {
+        let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        let people = || Field::new("people", &["from", "to"]);
+        let schema = Schema::new(&[], Some("subject"), vec![people(), Field::new("to", &["to"])]);
+        assert_eq!(schema.members, names(&["subject", "from", "to"]));
+        assert!(schema.first_members().is_empty() && Schema::default().first_members().is_empty());
+        assert_eq!(Schema::new(&[], None, vec![people()]).members, names(&["from", "to"]));
+
+        let kept = Schema::new(&names(&["date"]), Some("subject"), vec![people()]);
+        assert_eq!(kept.members, names(&["date", "subject", "from", "to"]));
+        assert_eq!(kept.first_members(), names(&["date"]));
+        let added = schema.with_fields(vec![Field::new("body", &["text", "from"])]);
+        assert_eq!(added.members, names(&["subject", "from", "to", "text"]));
+        assert!(added.extends(&schema) && added.first_members().is_empty());
+        let added = Schema { stored: Stored::All, ..kept }.with_fields(vec![Field::new("body", &["text"])]);
+        assert_eq!((added.members.len(), added.stored), (5, Stored::All));
+        assert_eq!(
+            Schema::new(added.first_members(), Some("subject"), added.fields.clone()).members,
+            added.members
+        );
+
+        let mut changed = people();
+        changed.positions = true;
+        let changed = schema.with_fields(vec![changed]);
+        assert_eq!(schema.differences(&changed), "positions: no, here yes");
+        let twice = schema.with_fields(vec![Field::new("a", &["a"]), Field::new("a", &["a"])]);
+        assert!(twice.validate().is_err_and(|error| error.to_string().contains("field `a` is named twice")));
     }
 
     #[test]
