@@ -18,7 +18,7 @@ use pyo3_arrow::{ffi::ArrayReader, input::AnyArray};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::schema::{Field, Schema};
+use tierdex::schema::{Field, Schema, Stored};
 use tierdex::{IndexWriter, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::PosixDisk};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
@@ -286,6 +286,12 @@ impl Writer {
                 Err(failed) => Err(writer_ended_error(py, failed, "")),
             }
         })
+    }
+
+    /// Whether the members that documents have beside those of the schema are stored.
+    #[getter]
+    fn stores_all(&self) -> bool {
+        self.schema.stored == Stored::All
     }
 
     /// Number of documents since the last commit.

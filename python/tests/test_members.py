@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import collections
 import copy
+import itertools
 import json
 import pickle
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -220,21 +222,45 @@ def arrow_mails() -> pa.Table:
 
 def test_arrow_columns_of_lists_and_structs(tmp_path: Path) -> None:
     table = arrow_mails()
-    schema = Schema(FIELDS, title="subject", stored="all")
     expected: list[dict[str, str | list[str]]] = [
         {"subject": "The budget", "body": ["a b", "c"], "to": "x", "headers.list": "l1"},
         {"to": ["y", "z"]},
         {"headers.list": "l3"},
     ]
     frames = [table, pa.concat_tables([table[:1], table[1:]]), pl.from_arrow(table), table.to_pandas()]
-    for number, frame in enumerate(frames):
-        index = Index.create(tmp_path / str(number), schema)
+    for number, (frame, stored) in enumerate(itertools.product(frames, (True, "all"))):
+        index = Index.create(tmp_path / str(number), Schema(FIELDS, title="subject", stored=stored))
         with index.writer() as writer:
             assert writer.add_many(frame) == 3
             assert writer.add_many(frame[1:2]) == 1
         index.check()
-        read = [document.members for document in index.documents(range(4))]
-        assert read == [*expected, expected[1]]
+        documents = index.documents(range(4))
+        assert [document.members for document in documents] == [*expected, expected[1]]
+        others = [{"headers": {"n": 1}}, {}, {"headers": {"n": 3}}] if stored == "all" else [None] * 3
+        assert [document.others for document in documents] == [*others, others[1]]
+
+
+def test_tables_of_which_all_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Index.create(tmp_path / "i", Schema(FIELDS, title="subject", stored="all"))
+    table = pa.table({"id": ["1"], "body": ["x"], "size": [5], "kinds": [["a", None]]})
+    frame = table.to_pandas().set_index(pd.Index(["row"]))
+    with index.writer() as writer:
+        for documents in (table, table.to_batches()[0], pl.from_arrow(table), table.to_reader(), frame):
+            assert writer.add_many(documents) == 1
+        with pytest.raises(tierdex.UsageError, match="document 0 has other members that are not stored: "):
+            writer.add_many(pa.table({"id": ["2"], "body": ["x"], "blob": [b"x"]}))
+        ends = pa.py_buffer(pa.array([0, 1], pa.int32()).buffers()[1])
+        damaged = pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(b"\xff")])
+        with pytest.raises(tierdex.UsageError, match=r"cannot read the table: .*UTF8"):
+            writer.add_many(pa.table({"id": ["2"], "body": damaged}))
+        rows = pd.DataFrame({"id": ["1"], "body": ["x"], "size": [5], "kinds": "a"})
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        assert writer.add_many(rows) == 1
+        with pytest.raises(tierdex.UsageError, match="pip install pyarrow, or pass dicts"):
+            writer.add_many(table)
+    read = index.documents(range(6))
+    assert [document.others for document in read[:5]] == [{"size": 5, "kinds": ["a", None]}] * 5
+    assert read[5].others == {"size": 5, "kinds": "a"}
 
 
 def test_arrow_columns_that_are_not_read(tmp_path: Path) -> None:

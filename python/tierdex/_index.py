@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _restore, _tierdex
@@ -381,8 +382,8 @@ class Writer:
 
         ``documents``: an iterable of mappings, a data frame, or anything with ``__arrow_c_stream__`` or
         ``__arrow_c_array__`` (pyarrow, polars, duckdb, pandas), whose columns must not change during the call.
-        A column has strings or lists of strings, or is a struct with such columns. Columns that are no members
-        of the schema are left out, with ``stored="all"`` too.
+        A column has strings or lists of strings, or is a struct with such columns. With ``stored="all"`` a
+        table is read row by row as dicts, which takes longer, and needs pyarrow unless it is of pandas.
         ``id``, ``title`` and ``text``: the names of the id and of the members ``title`` and ``text`` in these
         documents, with the rules of :meth:`add`.
         ``progress``: ``True``, or a function of the number of documents so far and ``total``.
@@ -395,8 +396,11 @@ class Writer:
         if total is None and hasattr(documents, "__len__"):
             total = len(documents)
         names = {"id": id, "title": title, "text": text}
+        is_table = hasattr(documents, "__arrow_c_stream__") or hasattr(documents, "__arrow_c_array__")
         with Reporter(progress, total, "documents") as reporter:
-            if hasattr(documents, "__arrow_c_stream__") or hasattr(documents, "__arrow_c_array__"):
+            if is_table and self._native.stores_all:
+                documents = _table_rows(documents)
+            elif is_table:
                 added = self._native.add_arrow(documents, **names, progress=reporter.call)
                 if added is not None:
                     return added
@@ -455,3 +459,30 @@ def _rows(frame: Any) -> Iterator[Any]:
     """The rows of a pandas data frame as dicts."""
     for start in range(0, len(frame), _ROWS):
         yield from frame.iloc[start : start + _ROWS].to_dict("records")
+
+
+def _table_rows(table: Any) -> Any:
+    """The rows of an Arrow table or stream as dicts; a pandas data frame itself if there is no pyarrow."""
+    try:
+        pyarrow: Any = import_module("pyarrow")
+    except ImportError:
+        if hasattr(table, "iloc"):
+            return table
+        raise UsageError(
+            'stored="all" takes tables by pyarrow, which is not installed: pip install pyarrow, or pass dicts'
+        ) from None
+    is_batch = not hasattr(table, "__arrow_c_stream__")
+    batches = [pyarrow.record_batch(table)] if is_batch else pyarrow.RecordBatchReader.from_stream(table)
+    return _batch_rows(batches)
+
+
+def _batch_rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """The rows of record batches, of which each is checked before it is read."""
+    for batch in batches:
+        try:
+            batch.validate(full=True)
+        except ValueError as error:
+            raise UsageError(f"cannot read the table: {error}") from None
+        kept = [name for name in batch.schema.names if not name.startswith("__index_level_")]
+        for start in range(0, len(batch), _ROWS):
+            yield from batch.select(kept)[start : start + _ROWS].to_pylist()

@@ -7,7 +7,8 @@ use support::requests::{engine_options, parse_query};
 use support::{corpus::SchemaOptions, open_writer, random::Random};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
-use tierdex::{Engine, Error, Index, Merge, OpenMode, SearchHit, SearchRequest, explain::HitIds};
+use tierdex::schema::{Field, Schema};
+use tierdex::{Engine, Error, Index, Merge, OpenMode, Query, SearchHit, SearchRequest, explain::HitIds};
 
 /// The longest prefix of at most `bytes` bytes.
 fn longest_prefix(text: &str, bytes: usize) -> &str {
@@ -56,6 +57,45 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
         assert!(stored.title() == *title && stored.value("text") == *text, "{document}");
     }
     assert!(searcher.preview(docs.len() as u32, &[0]).is_err());
+}
+
+/// The title and the snippet, with its marks in brackets, of the only document of an index.
+fn shown(schema: &Schema, values: &[(&str, &str)], query: &str) -> (String, String) {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = open_writer(&disk, schema, OpenMode::New);
+    writer.add("1", values.iter().copied()).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    let snapshot = Engine::new(&Index::open_on(disk).unwrap(), &engine_options(20, 1)).unwrap().snapshot();
+    let query = Query::parse(query, schema).unwrap();
+    let preview = snapshot.highlighter(&query).unwrap().preview(0, 40).unwrap().unwrap();
+    let mut text = preview.snippet.text;
+    for mark in preview.snippet.marks.iter().rev() {
+        text.replace_range(mark.clone(), &format!("[{}]", &text[mark.clone()]));
+    }
+    (preview.title, text)
+}
+
+#[test]
+fn each_member_of_a_field_is_in_snippets() {
+    let long = "filler ".repeat(PREVIEW_TEXT_BYTES / 4);
+    let schema = Schema::of(vec![Field::new("all", &["notes", "body", "title"]), Field::new("to", &["to"])]);
+    let values =
+        [("title", "word"), ("notes", long.as_str()), ("to", "a word"), ("body", "the word of the body")];
+    let (title, text) = shown(&schema, &values, "word");
+    assert_eq!(title, "word");
+    assert!(text.ends_with("[word] of the body"), "{text}");
+    assert_eq!(shown(&schema, &values, "to:word").1, "a [word]");
+}
+
+#[test]
+fn a_field_of_the_title_alone_is_in_snippets_if_there_is_no_other() {
+    let values = [("title", "A word"), ("body", "The body")];
+    let title = || Field::new("title", &["title"]);
+    let schema = Schema::of(vec![title(), Field::new("body", &["body"])]);
+    assert_eq!(shown(&schema, &values, "word"), ("A word".into(), "The body".into()));
+    let schema = Schema::new(&["body".to_string()], Some("title"), vec![title()]);
+    assert_eq!(shown(&schema, &values, "word"), ("A word".into(), "A [word]".into()));
+    assert_eq!(shown(&schema, &values, "*").1, "A word");
 }
 
 #[test]

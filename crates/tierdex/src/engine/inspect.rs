@@ -5,6 +5,7 @@ use crate::index::{Explanation, HitIds, SearchHit};
 use crate::query::{Marks, Query, TermStats};
 use crate::text::{Analyzer, Snippet, snippet};
 use crate::{Error, Result};
+use std::borrow::Cow;
 
 /// The title of a document, and the part of its values that contains the most terms of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,8 +13,9 @@ use crate::{Error, Result};
 pub struct Preview {
     /// The first 16 KiB of the title; empty if the document has none.
     pub title: String,
-    /// The best part of the first 256 KiB of the values of the fields that the query searches, without the
-    /// title; empty if the document has none.
+    /// The best part of the values of the fields that the query searches, in the first 256 KiB, of which each
+    /// member has an equal share. The title is left out, unless the index has fields of it alone. Empty if
+    /// the document has no values.
     pub snippet: Snippet,
 }
 
@@ -48,7 +50,7 @@ pub struct Highlighter<'s> {
 /// A field from which snippets are taken.
 struct HighlightedField {
     number: usize,
-    /// The names of its members, without the title if it has others.
+    /// The names of its members, without the title unless all fields are of the title alone.
     members: Vec<String>,
     marks: Marks,
     analyzer: Analyzer,
@@ -69,7 +71,11 @@ impl Highlighter<'_> {
         for HighlightedField { members, marks, analyzer, .. } in &mut self.fields {
             let values: Vec<&str> =
                 members.iter().flat_map(|member| stored.values(member)).map(String::as_str).collect();
-            let found = snippet(&values.join("\n"), analyzer, |term| marks.find(term), width);
+            let text = match &values[..] {
+                [value] => Cow::Borrowed(*value),
+                values => Cow::Owned(values.join("\n")),
+            };
+            let found = snippet(&text, analyzer, |term| marks.find(term), width);
             if best.text.is_empty() || found.marks.len() > best.marks.len() {
                 best = found;
             }
@@ -89,16 +95,22 @@ impl Snapshot {
         query.check(self.schema())?;
         let schema = self.schema();
         let mut numbers = query.fields();
+        let shows_text = |number: &usize| !self.texts_of(*number).is_empty();
+        let first_text = (0..schema.fields.len()).find(shows_text);
+        if first_text.is_some() {
+            numbers.retain(shows_text);
+        }
         // A query of the title alone shows the beginning of the first field.
-        let shows_text = |number: &usize| !self.shown_members(*number).is_empty();
-        numbers.retain(shows_text);
         if numbers.is_empty() {
-            numbers.extend((0..schema.fields.len()).find(shows_text));
+            numbers.push(first_text.unwrap_or(0));
         }
         let fields = numbers.into_iter().map(|number| {
             Ok(HighlightedField {
                 number,
-                members: self.shown_members(number),
+                members: match first_text {
+                    Some(_) => self.texts_of(number),
+                    None => schema.fields[number].members.clone(),
+                },
                 marks: self.searcher().marks(query, number)?,
                 analyzer: Analyzer::new(&schema.fields[number].analysis),
             })
@@ -107,7 +119,7 @@ impl Snapshot {
     }
 
     /// The members of a field without the title.
-    fn shown_members(&self, field: usize) -> Vec<String> {
+    fn texts_of(&self, field: usize) -> Vec<String> {
         let schema = self.schema();
         let members =
             schema.fields[field].members.iter().filter(|member| Some(*member) != schema.title.as_ref());

@@ -67,20 +67,22 @@ impl Searcher {
         self.read_stored(document, |_| Some(&left))
     }
 
-    /// The beginnings of the title and of the members of a field, for display: at most
-    /// [`PREVIEW_TITLE_BYTES`] of the title, and [`PREVIEW_TEXT_BYTES`] of the others together. `None` when
-    /// the index does not store them. Takes at most these bytes and
+    /// The beginnings of the title and of the members of some fields, for display: at most
+    /// [`PREVIEW_TITLE_BYTES`] of the title, and an equal share of [`PREVIEW_TEXT_BYTES`] of each other member.
+    /// `None` when the index does not store them. Takes at most these bytes and
     /// [`UNPACK_BYTES`](crate::segment::read::UNPACK_BYTES) of memory, however long the document is.
     pub fn preview(&self, document: u32, fields: &[usize]) -> Result<Option<StoredDocument>> {
         let schema = self.index().schema();
         let title = schema.title.as_ref().and_then(|title| schema.member(title));
-        let shown: Vec<usize> =
-            fields.iter().flat_map(|field| schema.members_of(&schema.fields[*field])).collect();
-        let (of_title, of_others) = (Cell::new(PREVIEW_TITLE_BYTES), Cell::new(PREVIEW_TEXT_BYTES));
-        self.read_stored(document, |member| match member {
+        let shown = fields.iter().flat_map(|field| schema.members_of(&schema.fields[*field]));
+        let mut shown: Vec<usize> = shown.filter(|member| Some(*member) != title).collect();
+        shown.sort_unstable();
+        shown.dedup();
+        let share = Cell::new(PREVIEW_TEXT_BYTES / shown.len().max(1));
+        let (of_title, of_shown) = (Cell::new(PREVIEW_TITLE_BYTES), vec![share; shown.len()]);
+        self.read_stored(document, |member| match shown.binary_search(&member) {
             _ if Some(member) == title => Some(&of_title),
-            _ if shown.contains(&member) => Some(&of_others),
-            _ => None,
+            found => Some(&of_shown[found.ok()?]),
         })
     }
 
