@@ -76,9 +76,11 @@ impl IndexJob {
                 Ok(())
             },
         );
-        // With --replace, a commit without a document would replace an index by an empty one.
+        // With --replace, a commit without a document would replace an index by an empty one. An append of an
+        // empty input may add fields or change synonyms.
         let result = result.and_then(|()| {
-            if tally.is_empty() {
+            let changes_settings = writer.changes_schema() && tally.first.is_none();
+            if tally.is_empty() && !changes_settings {
                 return Err(tierdex::Error::Failed(tally.nothing_indexed()));
             }
             if let Some(file) = problems.take() {

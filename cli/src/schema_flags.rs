@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::{collections::BTreeSet, io::Read};
 use tierdex::analysis::{Analyzer, ENGLISH_STOP_WORDS};
 use tierdex::codec::Codec;
-use tierdex::limits::{STOP_WORDS_MAX, TERM_BYTES_MAX};
-use tierdex::schema::{Analysis, Field, Language, NormKind, Schema, Stored, Tokenizer};
+use tierdex::limits::{STOP_WORDS_MAX, SYNONYM_BYTES_MAX, TERM_BYTES_MAX};
+use tierdex::schema::{Analysis, Field, Language, NormKind, Schema, Stored, Synonyms, Tokenizer};
 
 /// Fields, analysis and index options. With --append the default is the settings of the index.
 #[derive(Args, Default)]
@@ -35,6 +35,10 @@ pub struct SchemaArguments {
     /// Stop words: english, or a file with one word per line [default: none]
     #[arg(long)]
     stop_words: Option<String>,
+    /// A file of synonyms for queries, in the format of Solr, a rule on each line: `tv, television` or
+    /// `telly => tv`. They can be changed with --append [default: none]
+    #[arg(long, value_name = "FILE")]
+    synonyms: Option<PathBuf>,
     /// Remove accents: é becomes e, and ligatures such as ﬁ become letters
     #[arg(long)]
     fold_accents: bool,
@@ -44,8 +48,8 @@ pub struct SchemaArguments {
     /// A field of the index, as NAME:text or NAME:text:SETTING..., such as
     /// subject:text:from=headers.subject:stem=english; repeat it for each field, the one that queries search
     /// by default first. Settings: from=MEMBER+MEMBER (the members of a document that are indexed, dots for
-    /// nested objects) [default: NAME]; positions, fold-accents, stem=, stop-words=, tokenizer=, norms=,
-    /// codec= and freq-codec= [default: as the flags of these names]. With --append the fields are added to
+    /// nested objects) [default: NAME]; positions, fold-accents, stem=, stop-words=, synonyms=,
+    /// tokenizer=, norms=, codec= and freq-codec= [default: as the flags of these names]. With --append the fields are added to
     /// those of the index [default: one field, text, of title and text]
     #[arg(long = "field", value_name = "FIELD", conflicts_with = "schema_file")]
     fields: Vec<String>,
@@ -96,6 +100,15 @@ impl SchemaArguments {
             || self.stop_words.is_some()
             || self.store.is_some()
             || self.has_fields()
+    }
+
+    /// The schema of an index with the synonyms that the flags name, if they do, in all of its fields.
+    pub fn with_synonyms(&self, mut schema: Schema) -> Outcome<Schema> {
+        if let Some(path) = &self.synonyms {
+            let synonyms = read_synonyms(path)?;
+            schema.fields.iter_mut().for_each(|field| field.synonyms = synonyms.clone());
+        }
+        Ok(schema)
     }
 
     /// Whether the flags name fields: then the members of documents are those of the fields.
@@ -256,6 +269,7 @@ impl FieldSettings {
         field.analysis.fold_accents = flags.fold_accents;
         field.analysis.stemmer = flags.stem;
         let (mut stop_words, mut freq_codec) = (flags.stop_words.clone(), flags.freq_codec);
+        let mut synonyms = flags.synonyms.clone();
         for (setting, value) in &self.settings {
             let applied = match (setting.as_str(), value.as_deref()) {
                 ("positions", value) => flag(value).map(|flag| field.positions = flag),
@@ -265,6 +279,10 @@ impl FieldSettings {
                     stop_words = Some(words.to_string());
                     Ok(())
                 }
+                ("synonyms", Some(name)) => {
+                    synonyms = (name != "none").then(|| PathBuf::from(name));
+                    Ok(())
+                }
                 ("tokenizer", Some(name)) => choice::<TokenizerChoice>(setting, name)
                     .map(|choice| field.analysis.tokenizer = choice.tokenizer()),
                 ("norms", Some(name)) => {
@@ -272,14 +290,14 @@ impl FieldSettings {
                 }
                 ("codec", Some(name)) => codec(name).map(|codec| field.doc_codec = codec),
                 ("freq-codec", Some(name)) => codec(name).map(|codec| freq_codec = Some(codec)),
-                ("from" | "stem" | "stop-words" | "tokenizer" | "norms" | "codec" | "freq-codec", None) => {
-                    Err(format!("it has no value; write {setting}=VALUE"))
-                }
-                _ => {
-                    Err("unknown; settings are from, positions, fold-accents, stem, stop-words, tokenizer, \
-                          norms, codec and freq-codec"
-                        .to_string())
-                }
+                (
+                    "from" | "stem" | "stop-words" | "synonyms" | "tokenizer" | "norms" | "codec"
+                    | "freq-codec",
+                    None,
+                ) => Err(format!("it has no value; write {setting}=VALUE")),
+                _ => Err("unknown; settings are from, positions, fold-accents, stem, stop-words, synonyms, \
+                          tokenizer, norms, codec and freq-codec"
+                    .to_string()),
             };
             applied.map_err(|reason| {
                 Failure::Usage(format!("setting `{setting}` of field `{}`: {reason}", self.name))
@@ -288,6 +306,9 @@ impl FieldSettings {
         field.freq_codec = freq_codec.unwrap_or(field.doc_codec.plain());
         if let Some(words) = stop_words.filter(|words| words != "none") {
             field.analysis.stop_words = analyse_stop_words(&words, &field.analysis)?;
+        }
+        if let Some(path) = synonyms {
+            field.synonyms = read_synonyms(&path)?;
         }
         Ok(field)
     }
@@ -367,11 +388,21 @@ fn analyse_stop_words(name: &str, analysis: &Analysis) -> Outcome<Vec<String>> {
 
 /// Reads a file of stop words, at most as many bytes as `STOP_WORDS_MAX` words of maximum length.
 fn read_stop_words(name: &str) -> std::io::Result<String> {
-    const STOP_WORDS_BYTES_MAX: u64 = (STOP_WORDS_MAX * TERM_BYTES_MAX) as u64;
+    read_text_file(name.as_ref(), STOP_WORDS_MAX * TERM_BYTES_MAX)
+}
+
+fn read_synonyms(path: &Path) -> Outcome<Synonyms> {
+    let failed = |reason: String| Failure::Usage(format!("synonyms {}: {reason}", path.display()));
+    // Comments and blank lines are not rules, but take space.
+    let text = read_text_file(path, 2 * SYNONYM_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
+    Synonyms::parse(&text).map_err(|error| failed(error.to_string()))
+}
+
+fn read_text_file(path: &Path, bytes_max: usize) -> std::io::Result<String> {
     let mut text = String::new();
-    let read = std::fs::File::open(name)?.take(STOP_WORDS_BYTES_MAX + 1).read_to_string(&mut text)? as u64;
-    if read > STOP_WORDS_BYTES_MAX {
-        return Err(std::io::Error::other(format!("the file is longer than {STOP_WORDS_BYTES_MAX} bytes")));
+    let read = std::fs::File::open(path)?.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
+    if read > bytes_max {
+        return Err(std::io::Error::other(format!("the file is longer than {bytes_max} bytes")));
     }
     Ok(text)
 }

@@ -27,7 +27,7 @@ pub struct Tally {
     skipped_entries: SkippedEntries,
     unindexed: Unindexed,
     listed: ProblemCounts,
-    first: Option<Problem>,
+    pub first: Option<Problem>,
     /// Warnings held back until a document is indexed: a run without a document prints one error line only.
     held_back: Vec<String>,
 }

@@ -159,3 +159,26 @@ fn documents_need_a_member_of_a_field() {
     workspace.file("note.txt", "plain text");
     workspace.fails(1, "index note.txt --out i --append", "a text file is a member `text`");
 }
+
+#[test]
+fn synonyms_come_from_files_and_can_be_changed() {
+    let workspace = Workspace::new();
+    workspace.file("mail.jsonl", MAIL);
+    workspace.file("synonyms.txt", "# money\nmoney, budget\nfigures => numbers\n");
+    let flags = "--id-field headers.message-id --title-field subject";
+    let wrong = format!("index mail.jsonl --out i {flags} --field subject:text:synonyms=none.txt");
+    workspace.fails(2, &wrong, "synonyms none.txt: No such file");
+    let fields = "--field subject:text:stem=english --field body:text:synonyms=none --synonyms synonyms.txt";
+    workspace.ok(&format!("index mail.jsonl --out i {flags} {fields}"));
+    assert_eq!(ids(&workspace, "money"), ["m1"]);
+    assert_eq!(ids(&workspace, "body:money"), [""; 0]);
+    assert!(workspace.ok("info i").contains("english stems, 2 rules for synonyms"));
+    workspace.file("empty.jsonl", "");
+    workspace.file("synonyms.txt", "money => tickets\n");
+    workspace.ok("index empty.jsonl --out i --append --synonyms synonyms.txt --id-field headers.message-id");
+    assert_eq!(ids(&workspace, "money"), [""; 0]);
+    assert_eq!(ids(&workspace, "body:money"), ["m2"]);
+    workspace.file("synonyms.txt", "money => a => b\n");
+    let wrong = format!("index mail.jsonl --out i {flags} --append --synonyms synonyms.txt");
+    workspace.fails(2, &wrong, "rule \"money => a => b\" for synonyms of field `subject`: it has more");
+}

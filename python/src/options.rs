@@ -2,7 +2,7 @@
 
 use crate::errors::{Failure, usage_error};
 use pyo3::{prelude::*, types::PyString};
-use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Stored, Tokenizer};
+use tierdex::schema::{Analysis, Codec, Field, Language, NormKind, Schema, Stored, Synonyms, Tokenizer};
 use tierdex::{Bm25, Scorer, analysis::Analyzer, io::Size};
 
 /// A size in bytes: an `int`, or a `str` such as `"256M"`.
@@ -36,8 +36,19 @@ pub fn scorer_from_name(py: Python<'_>, name: &str, k1: f64, b: f64) -> PyResult
 
 /// One field: name, members, tokenizer, accents folded, stop words, stemmer, positions, norms, codecs of
 /// document numbers and of frequencies.
-pub type FieldTuple =
-    (String, Vec<String>, String, bool, Vec<String>, Option<String>, bool, String, String, String);
+pub type FieldTuple = (
+    String,
+    Vec<String>,
+    String,
+    bool,
+    Vec<String>,
+    Option<String>,
+    bool,
+    String,
+    String,
+    String,
+    Vec<String>,
+);
 
 /// A schema as `tierdex.Schema` passes it: its first members, its title, its fields, and what is stored.
 pub type SchemaTuple = (Vec<String>, Option<String>, Vec<FieldTuple>, String);
@@ -76,6 +87,7 @@ pub fn schema_tuple(schema: &Schema) -> SchemaTuple {
             field.norms.name().to_string(),
             field.doc_codec.name().to_string(),
             field.freq_codec.name().to_string(),
+            field.synonyms.rules().to_vec(),
         )
     };
     let fields = schema.fields.iter().map(field).collect();
@@ -83,7 +95,8 @@ pub fn schema_tuple(schema: &Schema) -> SchemaTuple {
 }
 
 fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
-    let (name, members, tokenizer, fold_accents, stop_words, stemmer, positions, norms, docs, freqs) = field;
+    let (name, members, tokenizer, fold_accents, stop_words, stemmer, positions, norms, docs, freqs, rules) =
+        field;
     let stemmer = match stemmer {
         None => None,
         Some(language) => Some(Language::from_name(&language).ok_or_else(|| {
@@ -115,7 +128,8 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
     let mut analysis = Analysis { tokenizer, fold_accents, ..Analysis::default() };
     analysis.stop_words = normalize_stop_words(&stop_words, &analysis);
     analysis.stemmer = stemmer;
-    Ok(Field { name, members, analysis, positions, norms, doc_codec, freq_codec })
+    let synonyms = Synonyms::from_rules(rules).map_err(|error| Failure::from(error).into_exception(py))?;
+    Ok(Field { name, members, analysis, synonyms, positions, norms, doc_codec, freq_codec })
 }
 
 /// Stop words as they are after lower-casing and folding; sorted, without duplicates.

@@ -381,6 +381,26 @@ def test_the_command_and_python_append_to_the_same_index(tmp_path: Path, title: 
         assert indexes.search("people:bob", k=9, count=True).total == 4
 
 
+def test_synonyms(tmp_path: Path) -> None:
+    rules = ["tv, television", "telly => tv"]
+    index = Index.create(tmp_path / "i", Schema(text=Text(synonyms=rules)))
+    with index.writer() as writer:
+        writer.add({"id": "1", "text": "a television"})
+    index.refresh()
+    assert index.search("tv").ids == ["1"]
+    assert index.search("telly").ids == []
+    assert index.schema == Schema(text=Text(synonyms=rules))
+    with index.writer(add_fields={"text": Text(synonyms=["telly => television"])}) as writer:
+        writer.add({"id": "2", "text": "a telly"})
+    index.refresh()
+    assert index.search("tv").ids == []
+    assert index.search("telly").ids == ["1"]
+    with pytest.raises(tierdex.UsageError, match="synonyms is 'a, b'; it is a list of rules"):
+        Text(synonyms="a, b")
+    with pytest.raises(tierdex.UsageError, match='rule "a,," for synonyms of field `text`: an entry is empty'):
+        Index.create(tmp_path / "j", Schema(text=Text(synonyms=["a,,"])))
+
+
 def test_arguments_of_schemas(tmp_path: Path) -> None:
     assert (
         Schema(text=Text())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._types import Norms, Tokenizer
 
-    _FieldTuple = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str]
+    _FieldTuple = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str, list[str]]
     _SchemaTuple = tuple[list[str], str | None, list[_FieldTuple], str]
 
 #: What is stored of documents, and the name of it in the native part.
@@ -29,6 +29,8 @@ class Text:
     of the field; a field ``text`` has ``title`` and ``text``.
     ``stem``: the language of the Snowball stemmer, such as ``"english"``.
     ``stop_words``: ``"english"``, or words that are not indexed.
+    ``synonyms``: rules for queries in the format of Solr, ``["tv, television", "telly => tv"]``; a writer changes
+    them by ``add_fields``.
     ``fold_accents``: whether ``é`` is indexed as ``e``.
     ``tokenizer``: ``"unicode"`` takes words of all languages with their marks, in lower case and normalization
     form C; of text without blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese) it takes the bigrams: each two
@@ -53,6 +55,7 @@ class Text:
         "positions",
         "stem",
         "stop_words",
+        "synonyms",
         "tokenizer",
     )
 
@@ -62,6 +65,7 @@ class Text:
         members: Iterable[str] | None = None,
         stem: str | None = None,
         stop_words: Literal["english"] | Iterable[str] | None = None,
+        synonyms: Iterable[str] | None = None,
         fold_accents: bool = False,
         tokenizer: Tokenizer = "unicode",
         positions: bool = False,
@@ -76,6 +80,7 @@ class Text:
         self.stop_words: tuple[str, ...] = (
             tuple(_tierdex._ENGLISH_STOP_WORDS) if stop_words == "english" else tuple(stop_words or ())
         )
+        self.synonyms: tuple[str, ...] = tuple(synonyms or ())
         self.fold_accents: bool = fold_accents
         self.tokenizer: Tokenizer = tokenizer
         self.positions: bool = positions
@@ -101,15 +106,17 @@ class Text:
             text("norms", self.norms),
             text("codec", self.codec),
             text("freq_codec", self.freq_codec),
+            [text("synonym", rule) for rule in self.synonyms],
         )
 
     @staticmethod
     def _of(field: Any) -> Text:
-        name, members, tokenizer, fold_accents, stop_words, stem, positions, norms, codec, freq_codec = field
+        (name, members, tokenizer, fold_accents, stop_words, stem, positions, norms, codec, freq_codec, synonyms) = field
         return Text(
             members=None if tuple(members) == Text()._members(name) else members,
             stem=stem,
             stop_words=stop_words,
+            synonyms=synonyms,
             fold_accents=fold_accents,
             tokenizer=tokenizer,
             positions=positions,

@@ -166,7 +166,7 @@ impl IndexCommandArguments {
         match existing {
             Some(schema) if !flags.has_any_flag() => {
                 check_title(title, &schema)?;
-                Ok(schema)
+                flags.with_synonyms(schema)
             }
             existing => flags.schema(title, existing.as_ref().filter(|_| flags.has_fields())),
         }

@@ -46,6 +46,10 @@ fn analysis_steps(field: &Field) -> String {
         steps.push(format!("{} stop words", analysis.stop_words.len()));
     }
     steps.extend(analysis.stemmer.map(|language| format!("{} stems", language.name())));
+    let rules = field.synonyms.rules().len() as u64;
+    if rules > 0 {
+        steps.push(format!("{} for synonyms", size::show_count(rules, "rule", "rules")));
+    }
     steps.join(", ")
 }
 

@@ -15,7 +15,7 @@ const DOCUMENTS: [&str; 9] = [
     "hotels in ny",               // 4
     "a new hotel",                // 5
     "the telly",                  // 6
-    "bank of america has a tv",    // 7
+    "bank of america has a tv",   // 7
     "电脑 在 纽约",               // 8
 ];
 

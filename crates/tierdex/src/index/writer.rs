@@ -180,6 +180,11 @@ impl IndexWriter {
         &self.schema
     }
 
+    /// Whether the next commit changes the schema of the index, even without documents.
+    pub fn changes_schema(&self) -> bool {
+        !self.replaces && self.committed.generation > 0 && self.committed.schema != *self.schema
+    }
+
     /// The signal that stops this writer, and no other with the same options.
     pub fn stop(&self) -> &StopSignal {
         &self.options.stop
