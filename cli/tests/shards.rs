@@ -61,7 +61,8 @@ fn several_indexes_answer_as_one() {
 fn indexes_that_do_not_fit_together_are_rejected() {
     let workspace = two_years();
     workspace.ok("index 2024.jsonl --out stemmed --stem english");
-    let why = "the indexes in 2024 and stemmed cannot be searched as one: stemmer: none, here english";
+    let why =
+        "the indexes in 2024 and stemmed cannot be searched as one: field text: stemmer: none, here english";
     workspace.fails(1, "search 2024 stemmed --query disk", why);
     workspace.fails(1, "search 2024 nowhere --query disk", "nowhere: no such directory");
     workspace.fails(2, "search 2024", "<QUERY>");

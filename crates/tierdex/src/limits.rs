@@ -59,10 +59,10 @@ pub const ID_RESTART_INTERVAL: usize = 16;
 /// Number of entries in a page of the index of external ids.
 pub const ID_INDEX_PAGE_ENTRIES: usize = tierdex_io::PAGE as usize / 8;
 
-/// Bytes of titles and texts after which a block of stored documents is compressed.
+/// Bytes of stored values after which a block of documents is compressed.
 pub const STORED_BLOCK_BYTES: usize = 16 << 10;
 
-/// Maximum bytes of a document, title and text together.
+/// Maximum bytes of a document, all values together.
 pub const DOCUMENT_BYTES_MAX: usize = 512 << 20;
 
 /// Maximum bytes of the title in a preview of a hit. With [`PREVIEW_TEXT_BYTES`] it bounds the memory of a
@@ -161,7 +161,7 @@ pub const DEFAULT_K1: f64 = 1.2;
 /// Default b of BM25, with which the max shares in skip records are computed.
 pub const DEFAULT_B: f64 = 0.75;
 
-/// Bytes of documents after which a batch is full.
+/// Bytes of documents after which a batch is full; each value counts once for each field that indexes it.
 pub const BATCH_BYTES: usize = 4 << 20;
 
 /// Smallest memory budget that an index writer accepts, in bytes.

@@ -9,8 +9,12 @@ pub use synonyms::Synonyms;
 pub(crate) use synonyms::{Alternatives, AlternativesByWords};
 pub use tierdex_codec::Codec;
 
-/// Maximum number of characters of a setting in an error message: a list of stop words can be long.
+/// Maximum number of characters of a setting or of a name in an error message: a list of stop words can be
+/// long.
 const SETTING_CHARS_MAX: usize = 40;
+
+/// Maximum number of names of members or fields in an error message.
+const NAMES_SHOWN_MAX: usize = 10;
 
 /// The named parts of documents, the text fields that index them, and what is stored for display.
 ///
@@ -274,7 +278,8 @@ impl Schema {
     /// [`Error::Usage`] if there is none; the message lists the members.
     pub fn member_named(&self, name: &str) -> Result<usize> {
         self.member(name).ok_or_else(|| {
-            Error::Usage(format!("the schema has no member `{name}`; it has {}", self.members.join(", ")))
+            let members = list_names(&self.members, ", ");
+            Error::Usage(format!("the schema has no member `{name}`; it has {members}"))
         })
     }
 
@@ -353,32 +358,31 @@ impl Schema {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The settings in which `other` differs, for a message such as "positions: no, here yes; stemmer: none,
-    /// here english".
+    /// The settings in which `other` differs, first those of the index, then those of each field that both
+    /// have, for a message such as "field text: positions: no, here yes; stemmer: none, here english".
     #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
-        let (own, others) = (self.settings(), other.settings());
-        let differ = own.iter().zip(&others).filter(|(own, other)| own != other);
-        let show = |value: &str| value.chars().take(SETTING_CHARS_MAX).collect::<String>();
-        let differ =
-            differ.map(|((name, own), (_, other))| format!("{name}: {}, here {}", show(own), show(other)));
-        differ.collect::<Vec<_>>().join("; ")
+        let mut differ = differences_of(self.settings(), other.settings());
+        for (field, number) in self.fields.iter().filter_map(|field| Some((field, other.field(&field.name)?)))
+        {
+            let of_field = differences_of(field.settings(), other.fields[number].settings());
+            if !of_field.is_empty() {
+                differ.push(format!("field {}: {}", field.name, of_field.join("; ")));
+            }
+        }
+        differ.join("; ")
     }
 
-    /// Names and values of all settings: first those of the index, with the names of its fields, then those
-    /// of each field.
-    fn settings(&self) -> Vec<(&'static str, String)> {
-        let fields =
-            self.fields.iter().map(|field| format!("{} ({})", field.name, field.members.join(" and ")));
-        let fields = fields.collect::<Vec<_>>().join(", ");
-        let mut settings = vec![
-            ("stored", self.stored.name().to_string()),
-            ("title", self.title.clone().unwrap_or_else(|| "none".to_string())),
-            ("members", self.members.join(", ")),
-            ("fields", fields),
-        ];
-        settings.extend(self.fields.iter().flat_map(Field::settings));
-        settings
+    /// The settings of the index, with the names of its fields.
+    fn settings(&self) -> [Setting; 4] {
+        let fields = self.fields.iter();
+        let fields = fields.map(|field| format!("{} ({})", field.name, list_names(&field.members, " and ")));
+        [
+            Setting::new("stored", self.stored.name()),
+            Setting::new("title", self.title.as_deref().unwrap_or("none")),
+            Setting::of_names("members", &self.members),
+            Setting::of_names("fields", &fields.collect::<Vec<_>>()),
+        ]
     }
 
     /// Appends the schema in the format of the manifest.
@@ -544,17 +548,18 @@ impl Field {
         Ok(())
     }
 
-    fn settings(&self) -> [(&'static str, String); 8] {
+    fn settings(&self) -> [Setting; 9] {
         let words = &self.analysis.stop_words;
         [
-            ("positions", yes_no(self.positions)),
-            ("norms", self.norms.name().to_string()),
-            ("codec", self.doc_codec.name().to_string()),
-            ("codec of frequencies", self.freq_codec.name().to_string()),
-            ("tokenizer", self.analysis.tokenizer.name().to_string()),
-            ("accents folded", yes_no(self.analysis.fold_accents)),
-            ("stemmer", self.analysis.stemmer.map_or("none", Language::name).to_string()),
-            ("stop words", format!("{} {}", words.len(), words.join(" ")).trim_end().to_string()),
+            Setting::of_names("members", &self.members),
+            Setting::new("positions", yes_no(self.positions)),
+            Setting::new("norms", self.norms.name()),
+            Setting::new("codec", self.doc_codec.name()),
+            Setting::new("codec of frequencies", self.freq_codec.name()),
+            Setting::new("tokenizer", self.analysis.tokenizer.name()),
+            Setting::new("accents folded", yes_no(self.analysis.fold_accents)),
+            Setting::new("stemmer", self.analysis.stemmer.map_or("none", Language::name)),
+            Setting::new("stop words", format!("{} {}", words.len(), words.join(" ")).trim_end()),
         ]
     }
 
@@ -626,8 +631,47 @@ impl Analysis {
     }
 }
 
-fn yes_no(value: bool) -> String {
-    if value { "yes" } else { "no" }.to_string()
+/// A setting of a schema, for messages.
+struct Setting {
+    name: &'static str,
+    /// What is compared.
+    value: String,
+    /// What is shown of it.
+    shown: String,
+}
+
+impl Setting {
+    fn new(name: &'static str, value: &str) -> Setting {
+        Setting { name, value: value.to_string(), shown: shorten(value) }
+    }
+
+    fn of_names(name: &'static str, names: &[String]) -> Setting {
+        Setting { name, value: names.join("\n"), shown: list_names(names, ", ") }
+    }
+}
+
+/// The settings whose values differ.
+fn differences_of<const N: usize>(own: [Setting; N], others: [Setting; N]) -> Vec<String> {
+    let differ = own.into_iter().zip(others).filter(|(own, other)| own.value != other.value);
+    differ.map(|(own, other)| format!("{}: {}, here {}", own.name, own.shown, other.shown)).collect()
+}
+
+/// The first names of a list, and the number of the others.
+fn list_names(names: &[String], separator: &str) -> String {
+    let shown: Vec<_> = names.iter().take(NAMES_SHOWN_MAX).map(|name| shorten(name)).collect();
+    let shown = shown.join(separator);
+    match names.len().saturating_sub(NAMES_SHOWN_MAX) {
+        0 => shown,
+        others => format!("{shown} and {others} more"),
+    }
+}
+
+fn shorten(text: &str) -> String {
+    text.chars().take(SETTING_CHARS_MAX).collect()
+}
+
+fn yes_no(value: bool) -> &'static str {
+    if value { "yes" } else { "no" }
 }
 
 fn read_flag(view: &mut ByteReader<'_>) -> Result<bool> {
@@ -692,11 +736,12 @@ mod tests {
         assert_eq!(ours.differences(&theirs), "");
         theirs.fields[0].positions = true;
         theirs.fields[0].analysis.stemmer = Some(Language::English);
-        assert_eq!(ours.differences(&theirs), "positions: no, here yes; stemmer: none, here english");
+        let expected = "field text: positions: no, here yes; stemmer: none, here english";
+        assert_eq!(ours.differences(&theirs), expected);
         theirs = Schema::default();
         theirs.fields[0].analysis.stop_words = (100..200).map(|word| format!("word{word}")).collect();
-        assert!(ours.differences(&theirs).starts_with("stop words: 0, here 100 word100 word101"));
-        assert!(ours.differences(&theirs).len() < 80);
+        assert!(ours.differences(&theirs).starts_with("field text: stop words: 0, here 100 word100 word101"));
+        assert!(ours.differences(&theirs).len() < 90);
         theirs.fields[0] = Field::new("title", &["title"]);
         assert_eq!(ours.differences(&theirs), "fields: text (title and text), here title (title)");
         theirs = Schema::of(vec![Field::new("text", &["title", "text"]), Field::new("from", &["sender"])]);
@@ -704,6 +749,24 @@ mod tests {
         assert!(
             ours.differences(&theirs).starts_with("members: title, text, here title, text, sender; fields: ")
         );
+        // The settings of the field that both have are compared, wherever it is.
+        theirs.fields.rotate_left(1);
+        theirs.fields[1].norms = NormKind::Exact;
+        assert!(ours.differences(&theirs).ends_with("; field text: norms: byte, here exact"));
+    }
+
+    #[test]
+    fn long_lists_of_names_are_cut_in_messages() {
+        let names: Vec<String> = (0..200).map(|number| format!("member{number}")).collect();
+        let schema = |count: usize| {
+            let members: Vec<&str> = names[..count].iter().map(String::as_str).collect();
+            Schema::of(vec![Field::new("text", &members)])
+        };
+        let message = schema(200).member_named("absent").unwrap_err().to_string();
+        assert!(message.contains("it has title, member0, ") && message.contains("member8 and 191 more"));
+        let message = schema(200).differences(&schema(199));
+        assert!(message.contains("member8 and 191 more, here title") && message.contains("and 190 more"));
+        assert!(message.len() < 1000, "{message}");
     }
 
     #[test]

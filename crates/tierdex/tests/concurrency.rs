@@ -10,7 +10,8 @@ use support::{
     directory_disk, model::Model, open_writer, schema,
 };
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
+use tierdex::schema::{Field, Schema};
+use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 const QUERIES: [&str; 6] =
     ["all", "w0 AND prefix2", "\"all w0\"", "title:w0 -w3", "NOT w0", "only7 only12 w8"];
@@ -64,6 +65,52 @@ fn one_of_many_writers_gets_the_lock() {
         });
         assert_eq!(won, 1);
     }
+}
+
+/// Writers that add fields at the same time get the lock one after the other, and lose no field.
+#[test]
+fn fields_that_are_added_at_the_same_time_are_all_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = directory_disk(folder.path());
+    let missing = IndexWriter::open_extended(disk.clone(), WriterOptions::default(), |_| Ok(schema()));
+    let message = missing.err().unwrap().to_string();
+    assert!(message.contains("holds no tierdex index") && !message.contains("at work"), "{message}");
+    open_writer(&disk, &schema(), OpenMode::New).commit(Merge::Keep).unwrap();
+    let add_field = |name: &str| {
+        let extend = |existing: &Schema| {
+            let mut schema = existing.clone();
+            schema.members.push(name.to_string());
+            schema.fields.push(Field::new(name, &[name]));
+            Ok(schema)
+        };
+        loop {
+            match IndexWriter::open_extended(disk.clone(), WriterOptions::default(), extend) {
+                Err(Error::Busy(_)) => std::thread::yield_now(),
+                opened => {
+                    let mut writer = opened.unwrap();
+                    writer.add("id", [(name, name)]).unwrap();
+                    writer.commit(Merge::Keep).unwrap();
+                    break;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            let add_field = &add_field;
+            scope.spawn(move || (0..8).for_each(|number| add_field(&format!("field{half}_{number}"))));
+        }
+    });
+    let index = Index::open_on(disk.clone()).unwrap();
+    assert_eq!((index.schema().fields.len(), index.documents()), (18, 16));
+    for field in &index.schema().fields[2..] {
+        let found = answer_text(&index, &format!("{0}:{0}", field.name), AnswerOptions::default()).unwrap();
+        assert_eq!(found.total, 1, "{}", field.name);
+    }
+    // A schema that is not an extension is rejected, and the lock released.
+    let other = IndexWriter::open_extended(disk.clone(), WriterOptions::default(), |_| Ok(schema()));
+    assert!(other.err().unwrap().to_string().contains("made with other settings"));
+    drop(open_writer(&disk, index.schema(), OpenMode::Append));
 }
 
 /// A reader still reads its commit after its files have been merged, replaced and removed.

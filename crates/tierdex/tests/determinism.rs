@@ -11,7 +11,8 @@ use support::{AddMethod, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{DocumentRef, Index, Merge, OpenMode, codec::Codec, schema::NormKind, schema::Schema};
 
-/// [`file_payloads`] without stored documents, whose blocks depend on the batches in which they were compressed.
+/// [`file_payloads`] without stored documents, whose blocks depend on the batches in which they were
+/// compressed.
 fn list_payloads(disk: &MemDisk) -> BTreeMap<String, Vec<u8>> {
     let mut payloads = file_payloads(disk);
     payloads.retain(|name, _| name != "stored");
@@ -118,8 +119,8 @@ fn a_merge_adds_a_field_as_if_it_had_been_there() {
         let options = SchemaOptions { norms, ..SchemaOptions::default() };
         for older in [1, 300, 599] {
             let case = GrownCase::new(options, random_documents(seed, 600), older);
-            let fresh = list_payloads(&case.build_fresh(Merge::One));
-            let merged = list_payloads(&case.build_in_steps(Merge::One));
+            let fresh = file_payloads(&case.build_fresh(Merge::One));
+            let merged = file_payloads(&case.build_in_steps(Merge::One));
             assert!(fresh.contains_key("1.norms") && merged.len() == fresh.len());
             for (name, bytes) in &fresh {
                 assert!(merged[name] == *bytes, "{older} documents before the field: {name} differs");

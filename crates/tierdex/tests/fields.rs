@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument};
-use support::{AddMethod, Answer, AnswerOptions, answer_text, checked_index};
-use tierdex::schema::{NormKind, Schema};
-use tierdex::{Index, Merge, commit::FieldStats};
+use support::{AddMethod, Answer, AnswerOptions, answer_text, checked_index, open_writer};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::schema::{Field, NormKind, Schema, Stored};
+use tierdex::{DocumentRef, Index, Merge, OpenMode, commit::FieldStats};
 
 const TEXT_FIELD: usize = 0;
 const TITLE_FIELD: usize = 1;
@@ -157,5 +159,40 @@ fn a_field_that_no_document_has_is_searched() {
                 assert_eq!(all_matches(&index, "title:title all").total, docs.len() as u64);
             }
         }
+    }
+}
+
+/// Values, also of members that a schema does not name, stay as they are when a merge adds members.
+#[test]
+fn stored_values_survive_added_members() {
+    let mut schema = Schema { stored: Stored::All, ..Schema::default() };
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let (first, others) = (["one", "two", "three"], "{\"year\": 2024}");
+    let mut writer = open_writer(&disk, &schema, OpenMode::New);
+    for number in 0..3000 {
+        let id = number.to_string();
+        let values = first.map(|value| (1, value));
+        let values = &values[..number % 4];
+        writer.add_document(DocumentRef { id: &id, values, others: &others[..number % 15] }).unwrap();
+    }
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    schema.members.extend(["from", "to"].map(str::to_string));
+    schema.fields.push(Field::new("from", &["from"]));
+    for merge in [Merge::Keep, Merge::One] {
+        let mut writer = open_writer(&disk, &schema, OpenMode::Append);
+        writer.add("new", [("from", "a"), ("from", "b"), ("text", "new"), ("title", "title")]).unwrap();
+        writer.commit(merge).unwrap();
+        support::assert_sound(disk.as_ref());
+        let index = Index::open_on(disk.clone()).unwrap();
+        let stored = |document| index.searcher().stored(document).unwrap().unwrap();
+        for number in 0..3000 {
+            let stored = stored(number as u32);
+            assert_eq!(stored.values("text"), &first[..number % 4]);
+            assert_eq!(stored.others(), &others[..number % 15]);
+            assert!(stored.values("from").is_empty() && stored.title().is_empty());
+        }
+        assert_eq!((stored(3000).values("from").len(), stored(3000).title()), (2, "title"));
+        assert_eq!(all_matches(&index, "from:a from:b").total, if merge == Merge::One { 2 } else { 1 });
     }
 }

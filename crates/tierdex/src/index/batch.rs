@@ -3,7 +3,7 @@
 //! *Input*: documents. *Output*: a [`SealedBatch`] of ids, stored text and sorted runs of postings, from
 //! which a segment is built.
 
-use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX, VALUE_COST};
+use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX, MEMBERS_MAX, VALUE_COST};
 use crate::memtable::{FieldTable, SortedRun};
 use crate::schema::{Schema, Stored};
 use crate::{Error, Result, segment::layout::id_too_long, segment::write::StoredBlocks, text::Analyzer};
@@ -29,12 +29,15 @@ impl DocumentRef<'_> {
         self.values.iter().filter(is_value).map(|(_, text)| *text)
     }
 
-    /// Bytes of the values and of what they take in memory.
-    fn bytes(&self, members: usize) -> usize {
+    /// Bytes of the values, and of what each value of a member but the first takes in memory, each multiplied
+    /// by a factor of its member. The members exist.
+    fn bytes(&self, factor: impl Fn(usize) -> usize) -> usize {
+        let mut has_value = [false; MEMBERS_MAX];
         let texts = self.values.iter().filter(|(_, text)| !text.is_empty());
-        let (count, bytes) = texts
-            .fold((0usize, 0usize), |(count, sum), (_, text)| (count + 1, sum.saturating_add(text.len())));
-        bytes.saturating_add(count.saturating_sub(members).saturating_mul(VALUE_COST))
+        texts.fold(0, |sum: usize, (member, text)| {
+            let cost = if std::mem::replace(&mut has_value[*member], true) { VALUE_COST } else { 0 };
+            sum.saturating_add((text.len() + cost).saturating_mul(factor(*member)))
+        })
     }
 }
 
@@ -44,10 +47,12 @@ pub struct BatchBuilder {
     analyzers: Vec<Analyzer>,
     /// The members that each field indexes.
     members: Vec<Vec<usize>>,
+    /// How often the bytes of each member count: once for each field that indexes it, and at least once.
+    shares: Vec<usize>,
     tables: Vec<FieldTable>,
     ids: ExternalIds,
     stored: Option<StoredBlocks>,
-    /// Bytes of the largest document that is accepted, all values together.
+    /// Bytes of the largest document that is accepted, each value counted for each field that indexes it.
     document_bytes_max: usize,
     /// Estimate of the memory of the batch, compared with [`BATCH_BYTES`].
     bytes: usize,
@@ -91,11 +96,15 @@ pub(super) struct ExternalIds {
 }
 
 impl BatchBuilder {
-    /// An empty batch, which rejects documents with more than `document_bytes_max` bytes of values.
+    /// An empty batch, which rejects documents with more than `document_bytes_max` bytes of values, each
+    /// counted for each field that indexes it.
     pub fn new(schema: Arc<Schema>, document_bytes_max: usize) -> BatchBuilder {
+        let members: Vec<_> = schema.fields.iter().map(|field| schema.members_of(field)).collect();
+        let fields_of = |member: usize| members.iter().filter(|of| of.contains(&member)).count();
         BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
-            members: schema.fields.iter().map(|field| schema.members_of(field)).collect(),
+            shares: (0..schema.members.len()).map(|member| fields_of(member).max(1)).collect(),
+            members,
             tables: schema
                 .fields
                 .iter()
@@ -110,8 +119,8 @@ impl BatchBuilder {
         }
     }
 
-    /// Adds a document. After [`Error::TooLarge`] the batch is unchanged; after another error it cannot be
-    /// used.
+    /// Adds a document. After [`Error::TooLarge`] and [`Error::Usage`] the batch is unchanged; after another
+    /// error it cannot be used.
     pub fn add(&mut self, document: DocumentRef<'_>) -> Result<()> {
         let DocumentRef { id, values, others } = document;
         if id.len() > ID_BYTES_MAX {
@@ -121,11 +130,13 @@ impl BatchBuilder {
             return Err(Error::Usage(format!("the schema has no member of number {member}")));
         }
         let kept = if self.schema.stored == Stored::All { others } else { "" };
-        let bytes = kept.len().saturating_add(document.bytes(self.schema.members.len()));
+        let bytes = kept.len().saturating_add(document.bytes(|member| self.shares[member]));
         if bytes > self.document_bytes_max {
+            let (plain, max) = (kept.len().saturating_add(document.bytes(|_| 1)), self.document_bytes_max);
+            let in_fields = if plain == bytes { "" } else { " in all fields that index them" };
             return Err(Error::TooLarge(format!(
-                "document of {bytes} bytes; the writer's memory is enough for {}: split it or raise the memory",
-                self.document_bytes_max
+                "document of {bytes} bytes{in_fields}; the writer's memory is enough for {max}: split it or raise \
+                 the memory"
             )));
         }
         if let Some(stored) = &mut self.stored {

@@ -51,7 +51,7 @@ impl SegmentBuilder {
     }
 
     /// Adds the documents of a batch after those of the batches before.
-    pub(super) fn push(&mut self, batch: SealedBatch) -> Result<()> {
+    pub(super) fn push(&mut self, mut batch: SealedBatch) -> Result<()> {
         let documents = u64::from(self.documents) + batch.documents() as u64;
         if documents > DOCUMENTS_MAX {
             return Err(too_many_documents());
@@ -60,7 +60,7 @@ impl SegmentBuilder {
         for id in batch.ids.iter() {
             self.ids.add(id.as_bytes())?;
         }
-        if let (Some(writer), Some(blocks)) = (&mut self.stored, &batch.stored) {
+        if let (Some(writer), Some(blocks)) = (&mut self.stored, &mut batch.stored) {
             writer.add_blocks(blocks)?;
         }
         self.bases.push(self.documents);

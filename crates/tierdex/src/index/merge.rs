@@ -3,7 +3,7 @@
 
 use super::{segment_terms::SegmentTerms, stop::StopSignal};
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::segment::read::{Norms, Segment, StoredReader};
+use crate::segment::read::{Norms, Segment, StoredReader, StoredValues};
 use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_norms,
 };
@@ -41,6 +41,7 @@ pub(super) fn merge_segments(
     }
     let mut ids = IdsWriter::create(disk, id)?;
     for input in inputs {
+        stop.check()?;
         input.ids().for_each(|id| ids.add(id.as_bytes()))?;
     }
     meta.files.push(ids.finish()?);
@@ -50,8 +51,8 @@ pub(super) fn merge_segments(
     Ok(meta)
 }
 
-/// The norms of a field in all segments one after the other: as one-byte codes; and, if they are exact, as bytes
-/// of the file `norms`. The length of a document without the field is 0.
+/// The norms of a field in all segments one after the other: as one-byte codes; and, if they are exact, as
+/// bytes of the file `norms`. The length of a document without the field is 0.
 fn merge_norms(inputs: &[Segment], number: usize, kind: NormKind) -> Result<(Vec<u8>, Vec<u8>)> {
     let (mut codes, mut exact) = (Vec::new(), Vec::new());
     let mut documents = 0;
@@ -84,13 +85,12 @@ fn merge_stored(
     let members = schema.stored_members();
     let mut writer = StoredWriter::create(disk, id, members)?;
     for stored in inputs.iter().filter_map(Segment::stored) {
-        let is_current = stored.has_current_blocks(members);
+        if !stored.has_current_blocks(members) {
+            rewrite_stored(stored, schema, &mut writer, stop)?;
+            continue;
+        }
         for number in 0..stored.blocks() {
             stop.check()?;
-            if !is_current {
-                writer.add_blocks(&rewrite_block(stored, number, schema)?)?;
-                continue;
-            }
             let block = stored.block(number)?;
             writer.add_block(block.documents, block.raw_len, &block.packed)?;
         }
@@ -98,23 +98,36 @@ fn merge_stored(
     writer.finish()
 }
 
-/// The documents of a block with the members of a newer schema, which has more.
-fn rewrite_block(stored: &StoredReader, number: u64, schema: &Schema) -> Result<StoredBlocks> {
+/// Appends the stored documents of a segment, with the members of a newer schema, which has more. A document
+/// is in memory twice at most: as values and as the bytes of its block, then as these bytes and compressed.
+fn rewrite_stored(
+    stored: &StoredReader,
+    schema: &Schema,
+    writer: &mut StoredWriter,
+    stop: &StopSignal,
+) -> Result<()> {
     let mut blocks = StoredBlocks::default();
-    let has_others = schema.stored == Stored::All;
-    stored.for_each_of_block(number, |mut values| {
-        // What a document has beside its members is behind them.
-        let others = if has_others { values.pop() } else { None };
-        for member in 0..schema.members.len() {
-            blocks.add_values(values.get(member).into_iter().flatten().map(String::as_str));
-        }
-        if has_others {
-            blocks.add_values(others.iter().flatten().map(String::as_str));
-        }
-        blocks.finish_document()
-    })?;
+    for number in 0..stored.blocks() {
+        stored.for_each_of_block(number, |values| {
+            stop.check()?;
+            add_to_blocks(values, schema, &mut blocks);
+            blocks.finish_document()
+        })?;
+        writer.add_blocks(&mut blocks)?;
+    }
     blocks.close_block()?;
-    Ok(blocks)
+    writer.add_blocks(&mut blocks)
+}
+
+/// Appends a document that was read with the members of an older schema.
+fn add_to_blocks(mut values: StoredValues, schema: &Schema, blocks: &mut StoredBlocks) {
+    // What a document has beside its members is behind them.
+    let others = if schema.stored == Stored::All { values.pop() } else { None };
+    values.resize(schema.members.len(), Vec::new());
+    values.extend(others);
+    for of_member in &values {
+        blocks.add_values(of_member.iter().map(String::as_str));
+    }
 }
 
 /// Appends all terms of a field to `writer`, each with its postings in all segments.

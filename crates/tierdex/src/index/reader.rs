@@ -211,7 +211,7 @@ impl OpenPart {
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
             let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
-            // A segment that is open is read in the same way with a schema that has further fields and members.
+            // An open segment is read in the same way with a schema that has further fields and members.
             let other = other.filter(|other| manifest.schema.extends(&other.manifest.schema));
             let open = other.map_or(&[][..], |other| &other.segments);
             match open_segments(disk.as_ref(), &manifest, open) {

@@ -61,7 +61,8 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
             manifest.documents()
         ))),
         OpenMode::Append if !schema.extends(&manifest.schema) => Err(Error::Usage(format!(
-            "the index in {} was made with other settings: {}; append with the same ones, or with further fields",
+            "the index in {} was made with other settings: {}; append with its settings, to which members and \
+             fields may be added at the end",
             disk.describe(),
             manifest.schema.differences(schema)
         ))),

@@ -17,7 +17,7 @@ pub struct StoredDocument {
 impl StoredDocument {
     fn new(schema: &Schema, mut values: StoredValues) -> StoredDocument {
         let others = match schema.stored {
-            // Behind the members. A segment that was written before members were added has fewer of them.
+            // They are stored as the last member, also in a segment that has fewer members than the schema.
             Stored::All => values.pop().and_then(|mut others| others.pop()).unwrap_or_default(),
             _ => String::new(),
         };

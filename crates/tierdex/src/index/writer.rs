@@ -47,6 +47,18 @@ impl Default for WriterOptions {
     }
 }
 
+impl WriterOptions {
+    fn check(&self) -> Result<()> {
+        if self.memory < MEMORY_MIN {
+            let (memory, min) = (self.memory, MEMORY_MIN >> 20);
+            return Err(Error::Usage(format!(
+                "memory of {memory} bytes is too little; {min}M is the minimum"
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// Bytes of memory of a thread that analyses a batch: for text, tokens, and the resulting run.
 const BATCH_MEMORY_BYTES: usize = 8 * BATCH_BYTES;
 
@@ -109,10 +121,48 @@ impl IndexWriter {
     /// else as [`IndexWriter::create`].
     pub fn append(dir: impl AsRef<Path>, options: WriterOptions) -> Result<IndexWriter> {
         let disk = Arc::new(PosixDisk::open(dir.as_ref())?);
-        let Some(manifest) = Manifest::read_newest(disk.as_ref())? else {
+        IndexWriter::open_extended(disk, options, |existing| Ok(existing.clone()))
+    }
+
+    /// Locks the index on a disk to add documents to it. `extend` gets the schema of the newest commit, and
+    /// returns that of the next one: the same, or one with further members and fields. No other writer
+    /// commits between the two.
+    ///
+    /// ```
+    /// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+    /// use tierdex::{io::PosixDisk, schema::Field};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// # IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?.commit(Merge::Keep)?;
+    ///
+    /// let disk = std::sync::Arc::new(PosixDisk::open(&dir)?);
+    /// let mut writer = IndexWriter::open_extended(disk, WriterOptions::default(), |existing| {
+    ///     let mut schema = existing.clone();
+    ///     schema.members.push("tags".to_string());
+    ///     schema.fields.push(Field::new("tags", &["tags"]));
+    ///     Ok(schema)
+    /// })?;
+    /// writer.add("1", [("tags", "disks")])?;
+    /// writer.commit(Merge::Keep)?;
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`IndexWriter::append`]; those of `extend`; [`Error::Usage`] when its schema is another one.
+    pub fn open_extended(
+        disk: Arc<dyn Disk>,
+        options: WriterOptions,
+        extend: impl FnOnce(&Schema) -> Result<Schema>,
+    ) -> Result<IndexWriter> {
+        options.check()?;
+        let lock = lock_index(disk.as_ref())?;
+        let Some(newest) = Manifest::read_newest(disk.as_ref())? else {
+            // The message depends on whether the file of the lock exists.
+            drop(lock);
             return Err(recovery::no_index(disk.as_ref()));
         };
-        IndexWriter::open(disk, manifest.schema, OpenMode::Append, options)
+        let schema = extend(&newest.schema)?;
+        IndexWriter::open_locked(disk, lock, schema, OpenMode::Append, options)
     }
 
     /// Opens a directory to write a new index, which replaces the one that is there by its first commit.
@@ -145,16 +195,22 @@ impl IndexWriter {
         mode: OpenMode,
         options: WriterOptions,
     ) -> Result<IndexWriter> {
+        options.check()?;
+        schema.validate()?;
+        let lock = lock_index(disk.as_ref())?;
+        IndexWriter::open_locked(disk, lock, schema, mode, options)
+    }
+
+    fn open_locked(
+        disk: Arc<dyn Disk>,
+        lock: Box<dyn DiskLock>,
+        schema: Schema,
+        mode: OpenMode,
+        options: WriterOptions,
+    ) -> Result<IndexWriter> {
         Kernel::from_env()?;
         schema.validate()?;
         check_synonyms(&schema)?;
-        if options.memory < MEMORY_MIN {
-            let (memory, min) = (options.memory, MEMORY_MIN >> 20);
-            return Err(Error::Usage(format!(
-                "memory of {memory} bytes is too little; {min}M is the minimum"
-            )));
-        }
-        let lock = lock_index(disk.as_ref())?;
         let committed = recovery::choose_base(disk.as_ref(), &schema, mode)?;
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
         Ok(IndexWriter {
@@ -195,7 +251,8 @@ impl IndexWriter {
         (self.options.memory / 4 / BATCH_MEMORY_BYTES).max(1)
     }
 
-    /// Bytes of the largest document that this writer takes, all values together: a quarter of its memory.
+    /// Bytes of the largest document that this writer takes, each value counted for each field that indexes
+    /// it: a quarter of its memory.
     pub fn document_bytes_max(&self) -> usize {
         (self.options.memory / 4).min(DOCUMENT_BYTES_MAX)
     }

@@ -23,7 +23,7 @@ pub enum FileKind {
     Norms = 6,
     /// External ids.
     Ids = 7,
-    /// Titles and texts.
+    /// Values of the members of documents.
     Stored = 8,
     /// The hot pages of an engine, in a file that is not a part of the index.
     HotPages = 9,
@@ -160,8 +160,8 @@ pub struct SegmentMeta {
     pub id: u64,
     /// Number of documents.
     pub documents: u32,
-    /// Statistics of each field with which the segment was written: the first fields of the schema. In a field
-    /// that was added later, no document of the segment has a token.
+    /// Statistics of each field with which the segment was written: the first fields of the schema. No
+    /// document of the segment has a token in a field that was added later.
     pub fields: Vec<FieldStats>,
     /// All files, in order of fields and kinds.
     pub files: Vec<FileMeta>,

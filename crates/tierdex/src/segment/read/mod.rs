@@ -93,8 +93,8 @@ impl Segment {
         self.meta.documents
     }
 
-    /// The field with this number in the schema; `None` if the segment was written without it, so that none of
-    /// its documents has a token in it.
+    /// The field with this number in the schema; `None` if the segment was written without it, so that
+    /// none of its documents has a token in it.
     pub fn field(&self, number: usize) -> Option<&FieldReader> {
         self.fields.get(number)
     }

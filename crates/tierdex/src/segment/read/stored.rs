@@ -28,6 +28,9 @@ pub struct StoredReader {
     decoder: Mutex<Option<Decoder<'static>>>,
 }
 
+/// Largest number of bytes of a character in UTF-8.
+const CHARACTER_BYTES_MAX: usize = 4;
+
 /// The values of each stored member of a document.
 pub type StoredValues = Vec<Vec<String>>;
 
@@ -106,19 +109,31 @@ impl StoredReader {
         })
     }
 
-    /// Calls `body` with the values of all documents of a block.
+    /// Calls `body` with the values of each document of a block.
+    ///
+    /// # Errors
+    /// If the block is damaged, or a document has more than [`DOCUMENT_BYTES_MAX`].
     pub fn for_each_of_block(
         &self,
         number: u64,
         mut body: impl FnMut(StoredValues) -> Result<()>,
     ) -> Result<()> {
         self.unpack_block(number, |unpacker, of| {
-            (0..of.count).try_for_each(|_| {
-                let left = Cell::new(DOCUMENT_BYTES_MAX);
-                body(self.unpack_document(unpacker, |_| Some(&left))?)
-            })?;
+            let mut all = of.first..of.first + of.count;
+            all.try_for_each(|document| body(self.unpack_whole_document(unpacker, document)?))?;
             unpacker.finish(u64::from(of.raw_len))
         })
+    }
+
+    fn unpack_whole_document(&self, unpacker: &mut Unpacker<'_>, document: u32) -> Result<StoredValues> {
+        // A value that is truncated leaves less than the bytes of a character.
+        let left = Cell::new(DOCUMENT_BYTES_MAX + CHARACTER_BYTES_MAX);
+        let values = self.unpack_document(unpacker, |_| Some(&left))?;
+        if left.get() < CHARACTER_BYTES_MAX {
+            let what = format!("document {document} of the segment has more than {DOCUMENT_BYTES_MAX} bytes");
+            return Err(Error::corrupt(self.file.name(), 0, what));
+        }
+        Ok(values)
     }
 
     fn unpack_document<'b>(
@@ -150,12 +165,10 @@ impl StoredReader {
     /// Decompresses and checks a whole block; returns the range of its documents.
     pub fn check_block(&self, number: u64) -> Result<Range<u32>> {
         self.unpack_block(number, |unpacker, of| {
-            (0..of.count).try_for_each(|_| {
-                let left = Cell::new(DOCUMENT_BYTES_MAX);
-                self.unpack_document(unpacker, |_| Some(&left)).map(drop)
-            })?;
+            let all = of.first..of.first + of.count;
+            all.clone().try_for_each(|document| self.unpack_whole_document(unpacker, document).map(drop))?;
             unpacker.finish(u64::from(of.raw_len))?;
-            Ok(of.first..of.first + of.count)
+            Ok(all)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Streaming decompression of a block of stored documents, in constant memory.
 //!
-//! A block may contain documents of hundreds of MB. For the title of a document and the beginning of its
-//! text, the block is read and decompressed only up to there.
+//! A block may contain documents of hundreds of MB. It is read and decompressed only up to the last value
+//! that the caller asks for.
 
 use crate::{Error, Result, limits::DOCUMENT_BYTES_MAX};
 use std::ops::Range;
@@ -65,15 +65,15 @@ impl<'a> Unpacker<'a> {
         Ok(unpacker)
     }
 
-    /// The next string, whose length is written by itself, truncated to at most `bytes_max` bytes at a
-    /// character boundary.
+    /// The next string, which is stored as its length and its bytes, truncated to at most `bytes_max` bytes
+    /// at a character boundary.
     pub(super) fn string(&mut self, bytes_max: usize) -> Result<String> {
         let len = self.varint()?;
         self.text(len, bytes_max)
     }
 
-    /// The next value of a member, truncated to at most `bytes_max` bytes at a character boundary, and
-    /// whether another value of the member follows.
+    /// The next value of a member, truncated as by [`Unpacker::string`], and whether another value of the
+    /// member follows, which is stored as the lowest bit of the length.
     pub(super) fn value(&mut self, bytes_max: usize) -> Result<(String, bool)> {
         let head = self.varint()?;
         Ok((self.text(head >> 1, bytes_max)?, head & 1 == 1))
@@ -83,14 +83,19 @@ impl<'a> Unpacker<'a> {
         if len > DOCUMENT_BYTES_MAX as u64 {
             return Err(self.corrupt("string is impossibly long"));
         }
-        // The length is not trusted: allocate at most one piece.
-        let mut kept = Vec::with_capacity(bytes_max.min(len as usize).min(PIECE_BYTES));
+        // The length is not trusted: the buffer grows with what was read, up to it.
+        let kept_max = bytes_max.min(len as usize);
+        let mut kept = Vec::with_capacity(kept_max.min(PIECE_BYTES));
         let mut missing = len as usize;
         while missing > 0 {
             self.require_byte()?;
             let piece = &self.raw[self.raw_at..];
             let piece = &piece[..piece.len().min(missing)];
-            kept.extend_from_slice(&piece[..piece.len().min(bytes_max - kept.len())]);
+            let added = piece.len().min(kept_max - kept.len());
+            if kept.capacity() < kept.len() + added {
+                kept.reserve_exact(kept.len().max(added).min(kept_max - kept.len()));
+            }
+            kept.extend_from_slice(&piece[..added]);
             self.raw_at += piece.len();
             missing -= piece.len();
         }

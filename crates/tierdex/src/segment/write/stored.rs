@@ -10,6 +10,9 @@ use zstd::bulk::Compressor;
 /// Compression level of zstd: the fastest regular one.
 const ZSTD_LEVEL: i32 = 1;
 
+/// Largest number of bytes of a 64-bit integer of variable length.
+const VARINT_BYTES_MAX: usize = 10;
+
 /// Compressed blocks of adjacent documents, which one thread makes.
 #[derive(Default)]
 pub struct StoredBlocks {
@@ -27,6 +30,10 @@ impl StoredBlocks {
         let mut value = values.next().unwrap_or_default();
         loop {
             let next = values.next();
+            if self.raw.capacity() - self.raw.len() < value.len() + VARINT_BYTES_MAX {
+                // More than needed, so that a small value behind a large one does not double the buffer.
+                self.raw.reserve(value.len() + STORED_BLOCK_BYTES);
+            }
             // The lowest bit: another value of the member follows.
             push_varint(&mut self.raw, (value.len() as u64) << 1 | u64::from(next.is_some()));
             self.raw.extend_from_slice(value.as_bytes());
@@ -76,13 +83,10 @@ impl StoredWriter {
         Ok(StoredWriter { file, members, index: Vec::new(), blocks: 0, documents: 0 })
     }
 
-    /// Appends blocks, all of them closed.
-    pub fn add_blocks(&mut self, blocks: &StoredBlocks) -> Result<()> {
-        debug_assert!(blocks.raw.is_empty(), "the last block is closed");
-        for (documents, raw_len, packed) in &blocks.blocks {
-            self.add_block(*documents, *raw_len, packed)?;
-        }
-        Ok(())
+    /// Moves the closed blocks to the file.
+    pub fn add_blocks(&mut self, blocks: &mut StoredBlocks) -> Result<()> {
+        let mut closed = blocks.blocks.drain(..);
+        closed.try_for_each(|(documents, raw_len, packed)| self.add_block(documents, raw_len, &packed))
     }
 
     /// Appends a compressed block of `documents` documents and `raw_len` decompressed bytes.
