@@ -7,7 +7,7 @@
 use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
 use crate::limits::{BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, QUERY_EXPANDED_MAX, QUERY_TERMS_MAX};
-use crate::schema::{Analysis, Schema};
+use crate::schema::{Analysis, Schema, list_names};
 use crate::{Error, Result, text::Analyzer, text::RunPart};
 use std::{cell::RefCell, mem::take};
 
@@ -382,8 +382,8 @@ fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
     if schema.field(name).is_some() {
         return Ok(());
     }
-    let fields =
-        schema.fields.iter().map(|field| format!("`{}` ({})", field.name, field.members.join(" and ")));
+    let fields = schema.fields.iter();
+    let fields = fields.map(|field| format!("`{}` ({})", field.name, list_names(&field.members, " and ")));
     Err(format!("which has {}", fields.collect::<Vec<_>>().join(", ")))
 }
 
