@@ -111,8 +111,8 @@ impl WriterScript {
         WriterScript::of(StartIndex::none(&schema), sessions, docs(4))
     }
 
-    /// Six commits, between which fields and members are added: documents without a field, documents with it, a
-    /// merge of all, another field alone, and documents with that one.
+    /// Six commits, between which fields and members are added: documents without a field, documents with it,
+    /// a merge of all, another field alone, and documents with that one.
     pub fn with_added_fields(size: usize) -> WriterScript {
         let untitled = |doc: TestDocument| TestDocument { title: String::new(), ..doc };
         let mut docs = (0..).map(script_document);
