@@ -375,13 +375,12 @@ impl Schema {
 
     /// The settings of the index, with the names of its fields.
     fn settings(&self) -> [Setting; 4] {
-        let fields = self.fields.iter();
-        let fields = fields.map(|field| format!("{} ({})", field.name, list_names(&field.members, " and ")));
+        let fields: Vec<_> = self.fields.iter().map(|field| field.name.clone()).collect();
         [
             Setting::new("stored", self.stored.name()),
             Setting::new("title", self.title.as_deref().unwrap_or("none")),
             Setting::of_names("members", &self.members),
-            Setting::of_names("fields", &fields.collect::<Vec<_>>()),
+            Setting::of_names("fields", &fields),
         ]
     }
 
@@ -657,7 +656,7 @@ fn differences_of<const N: usize>(own: [Setting; N], others: [Setting; N]) -> Ve
 }
 
 /// The first names of a list, and the number of the others.
-fn list_names(names: &[String], separator: &str) -> String {
+pub(crate) fn list_names(names: &[String], separator: &str) -> String {
     let shown: Vec<_> = names.iter().take(NAMES_SHOWN_MAX).map(|name| shorten(name)).collect();
     let shown = shown.join(separator);
     match names.len().saturating_sub(NAMES_SHOWN_MAX) {
@@ -743,7 +742,7 @@ mod tests {
         assert!(ours.differences(&theirs).starts_with("field text: stop words: 0, here 100 word100 word101"));
         assert!(ours.differences(&theirs).len() < 90);
         theirs.fields[0] = Field::new("title", &["title"]);
-        assert_eq!(ours.differences(&theirs), "fields: text (title and text), here title (title)");
+        assert_eq!(ours.differences(&theirs), "fields: text, here title");
         theirs = Schema::of(vec![Field::new("text", &["title", "text"]), Field::new("from", &["sender"])]);
         assert!(theirs.extends(&ours) && !ours.extends(&theirs));
         assert!(

@@ -6,13 +6,13 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 use support::{crash_images, on_two_threads, script::FaultCounts, script::WriterScript};
 use tierdex::DocumentRef;
-use tierdex::IndexWriter;
 use tierdex::io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, WriteFile,
 };
+use tierdex::{IndexWriter, Merge};
 
 /// An in-memory disk that can ignore one kind of sync while it reports success.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ fn crash_plan(at: u64) -> FaultPlan {
 /// be.
 fn crash_at_operation(script: &WriterScript, at: u64, forgets: IgnoredSync, seeds: u64) -> FaultCounts {
     let mut counts = FaultCounts::default();
-    let disk = FaultDisk::new(SyncIgnoringDisk { disk: MemDisk::new(), forgets }, crash_plan(at));
+    let disk = FaultDisk::new(SyncIgnoringDisk { disk: script.disk(), forgets }, crash_plan(at));
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     assert!(disk.crashed(), "operation {at} never came");
     (counts.injected, counts.crashes) = (disk.injected(), disk.injected());
@@ -131,6 +131,27 @@ fn a_crash_at_any_operation_leaves_a_complete_generation() {
     counts.assert_no_violation();
     assert!(operations > 500 && counts.crashes > operations && counts.states > 10_000);
     assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
+}
+
+/// Fields are added between commits: some segments lack them, until all are merged.
+#[test]
+fn a_crash_while_fields_are_added_leaves_a_complete_generation() {
+    let script = WriterScript::with_added_fields(8);
+    let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 1);
+    counts.assert_no_violation();
+    assert!(counts.crashes > script.count_operations(OpClass::Any) && counts.newer > 0);
+}
+
+/// An index of version 6 is written again in the current version.
+#[test]
+fn a_crash_during_an_upgrade_leaves_the_old_index_or_the_new_one() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-6");
+    for merge in [Merge::Keep, Merge::One] {
+        let script = WriterScript::upgrade(&dir, merge);
+        let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 1);
+        counts.assert_no_violation();
+        assert!(counts.crashes > 100 && counts.newer > 0, "{counts:?}");
+    }
 }
 
 /// Tests the test itself: a commit that does not make names durable.

@@ -7,7 +7,8 @@
 mod support;
 
 use std::sync::Arc;
-use support::corpus::{TestDocument, random_documents};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::grown::GrownCase;
 use support::{
     AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build, on_two_threads, open_writer,
     random::Random, read_files, schema,
@@ -40,6 +41,15 @@ fn intact_sample(docs: &[TestDocument]) -> DamageSample {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     build(&shared, &schema(), docs, &[docs.len() - 6], AddMethod::Commits, Merge::Keep);
     let answers = answer_all_queries(&Index::open_on(shared).unwrap()).unwrap();
+    assert_sound(&disk);
+    DamageSample { disk, answers }
+}
+
+/// Four segments, of which the first two lack a field; members have several values.
+fn grown_sample(docs: Vec<TestDocument>) -> DamageSample {
+    let older = docs.len() / 2;
+    let disk = GrownCase::new(SchemaOptions::default(), docs, older).build_in_steps(Merge::Keep);
+    let answers = answer_all_queries(&Index::open_on(Arc::new(disk.clone())).unwrap()).unwrap();
     assert_sound(&disk);
     DamageSample { disk, answers }
 }
@@ -145,6 +155,26 @@ fn every_flipped_byte_is_detected() {
         },
     );
     assert_eq!(trials, 2 * size);
+}
+
+#[test]
+fn damage_to_segments_that_lack_a_field_is_detected() {
+    let sample = grown_sample(small_documents(9));
+    let manifest = Manifest::newest(&sample.disk).unwrap().unwrap();
+    let (name, bytes) = (Manifest::file_name(manifest), |name: &str| sample.disk.bytes(name).unwrap());
+    let flipped = |trial: usize, bytes: &mut Vec<u8>| {
+        bytes[trial / 8] ^= 1 << (trial % 8);
+        true
+    };
+    assert!(sample.run_trials(&name, &bytes(&name), 8 * bytes(&name).len(), flipped) > 2000);
+    let trials = sample.run_trials_on_all_files(
+        |bytes| bytes.len().div_ceil(13),
+        |trial, bytes| {
+            bytes[13 * trial] ^= 0xFF;
+            true
+        },
+    );
+    assert!(trials > 2000, "{trials}");
 }
 
 #[test]

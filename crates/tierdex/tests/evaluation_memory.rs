@@ -3,12 +3,13 @@
 mod support;
 
 use cap::Cap;
-use std::{alloc::System, time::Instant};
+use std::{alloc::System, sync::Arc, time::Instant};
+use support::corpus::{SchemaOptions, TestDocument, random_documents_in_bursts};
 use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
-use support::{corpus::TestDocument, index_in_memory};
+use support::{grown::GrownCase, index_in_memory};
 use tierdex::schema::{Field, Schema, Stored};
-use tierdex::{Engine, Index, SearchRequest};
+use tierdex::{Engine, Index, Merge, SearchRequest};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -56,6 +57,12 @@ fn index_texts() -> Index {
     let word = |document: usize, at: usize| format!("w{}", (document * 31 + at * at * 7) % (3 + at));
     let text = |document| (0..40).map(|at| word(document, at)).collect::<Vec<_>>().join(" ");
     index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])
+}
+
+/// Half of the documents are in segments without the field `title`.
+fn index_with_added_field() -> Index {
+    let case = GrownCase::new(SchemaOptions::default(), random_documents_in_bursts(1, 12_000), 6000);
+    Index::open_on(Arc::new(case.build_in_steps(Merge::Keep))).unwrap()
 }
 
 /// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates, if the
@@ -140,6 +147,17 @@ fn evaluations_reserve_what_they_allocate() {
             ("+w3 +\"w1 w2\"", 10, 129),
         ],
     ));
+    let grown = index_with_added_field();
+    cases.extend(texts_of(
+        &grown,
+        &[("title:w0 w2", 10, 190), ("title:w*", 10, 190), ("+title:\"w0 w2\" w3", 10, 300)],
+    ));
+    check_reservations(cases);
+}
+
+/// Compares what is reserved for queries with what is allocated, given the text, the number of hits, and the
+/// largest reservation in percent of each.
+fn check_reservations(cases: Vec<(&Index, String, usize, u64)>) {
     let mut wrong = Vec::new();
     for (index, text, k, percent_max) in cases {
         let (reserved, allocated) = measure_reserved_and_allocated(index, &text, k, 0);

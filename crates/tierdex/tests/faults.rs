@@ -6,7 +6,7 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 use support::script::{FaultCounts, ScriptOutcome, WriterScript};
 use support::{AnswerOptions, answer_text, assert_sound, build_in_memory, crash_images};
 use support::{corpus::random_documents, on_two_threads, open_writer, schema};
@@ -37,7 +37,7 @@ fn may_be_ignored(op: Op) -> bool {
 
 fn run_with_fault(script: &WriterScript, plan: FaultPlan, number: i32) -> FaultCounts {
     let mut counts = FaultCounts::default();
-    let disk = FaultDisk::new(MemDisk::new(), plan);
+    let disk = FaultDisk::new(script.disk(), plan);
     let outcome = script.run(&(Arc::new(disk.clone()) as _));
     counts.injected += disk.injected();
     let operation = failed_operation(&disk, plan);
@@ -82,7 +82,10 @@ fn check_survival(
 }
 
 fn fail_each_operation(class: OpClass, errors: &[i32], floor: u64) {
-    let script = WriterScript::new(12);
+    fail_each_operation_of(&WriterScript::new(12), class, errors, floor);
+}
+
+fn fail_each_operation_of(script: &WriterScript, class: OpClass, errors: &[i32], floor: u64) {
     let operations = script.count_operations(class);
     let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
     let plans: Vec<(FaultPlan, i32)> = (1..=operations)
@@ -93,7 +96,7 @@ fn fail_each_operation(class: OpClass, errors: &[i32], floor: u64) {
         .collect();
     let counts = FaultCounts::sum(on_two_threads(plans.len(), |number| {
         let (plan, error) = plans[number];
-        run_with_fault(&script, plan, error)
+        run_with_fault(script, plan, error)
     }));
     counts.assert_no_violation();
     assert!(counts.injected >= plans.len() as u64 && plans.len() as u64 >= floor, "{} plans", plans.len());
@@ -117,6 +120,20 @@ fn every_change_of_the_directory_fails() {
 #[test]
 fn every_read_of_a_writer_fails() {
     fail_each_operation(OpClass::Read, &[errno::EIO], 400);
+}
+
+#[test]
+fn every_operation_fails_while_fields_are_added() {
+    let script = WriterScript::with_added_fields(8);
+    fail_each_operation_of(&script, OpClass::Any, &[errno::EIO], 800);
+}
+
+#[test]
+fn every_operation_of_an_upgrade_fails() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-6");
+    for merge in [Merge::Keep, Merge::One] {
+        fail_each_operation_of(&WriterScript::upgrade(&dir, merge), OpClass::Any, &[errno::EIO], 300);
+    }
 }
 
 /// The capacity of the disk is increased until the whole script fits.

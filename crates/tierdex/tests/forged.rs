@@ -10,8 +10,9 @@ use cap::Cap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
 use support::corpus::{SchemaOptions, random_documents};
+use support::grown::GrownCase;
 use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema};
-use tierdex::commit::{FileKind, Manifest};
+use tierdex::commit::{FieldStats, FileKind, Manifest, SegmentMeta};
 use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
 use tierdex::{
@@ -225,7 +226,9 @@ fn trial_count() -> u64 {
 #[test]
 fn a_forged_file_gives_an_error_or_a_result() {
     let raw = SchemaOptions { codec: Codec::Raw, ..SchemaOptions::default() }.schema();
-    let samples = [intact_index(330, 4), intact_index(17_000, 1), intact_index_of(1500, 2, &raw)];
+    let grown = GrownCase::new(SchemaOptions::default(), random_documents(2, 300), 200);
+    let grown = grown.build_in_steps(Merge::Keep);
+    let samples = [intact_index(330, 4), intact_index(17_000, 1), intact_index_of(1500, 2, &raw), grown];
     // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {
         (0..4).for_each(|seed| run_all_operations(&disk.snapshot(), &mut Random::new(seed)).unwrap());
@@ -245,7 +248,7 @@ fn a_forged_file_gives_an_error_or_a_result() {
             // Files of the large indexes take longer, and are chosen less often.
             let (number, name) = loop {
                 let (number, name) = random.pick(files);
-                if *number == 0 || random.one_in(8) {
+                if [0, 3].contains(number) || random.one_in(8) {
                     break (*number, name);
                 }
             };
@@ -269,6 +272,11 @@ fn a_forged_file_gives_an_error_or_a_result() {
 
 /// An index whose manifest has another number of documents that have a field.
 fn forge_document_count(disk: &MemDisk, (segment, field): (usize, usize), documents: u32) -> MemDisk {
+    forge_segment(disk, segment, |meta| meta.fields[field].documents = documents)
+}
+
+/// An index whose manifest has another entry of a segment.
+fn forge_segment(disk: &MemDisk, segment: usize, change: impl FnOnce(&mut SegmentMeta)) -> MemDisk {
     let forged = disk.snapshot();
     let manifest = Manifest::read_newest(disk).unwrap().unwrap();
     let name = Manifest::file_name(manifest.generation);
@@ -276,7 +284,7 @@ fn forge_document_count(disk: &MemDisk, (segment, field): (usize, usize), docume
     let mut meta = manifest.segments[segment].clone();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     meta.write(&mut before);
-    meta.fields[field].documents = documents;
+    change(&mut meta);
     meta.write(&mut after);
     let at = bytes.windows(before.len()).position(|of| of == before).unwrap();
     drop(bytes.splice(at..at + before.len(), after));
@@ -323,6 +331,25 @@ fn a_wrong_number_of_documents_with_a_field_is_detected() {
         }
     }
     assert!(rejected >= 12 && found >= 8, "{rejected} {found}");
+}
+
+/// A segment has at least one field, at most those of the schema, and files of no others.
+#[test]
+fn a_wrong_number_of_fields_is_rejected() {
+    let disk = intact_index(330, 4);
+    type Change = fn(&mut SegmentMeta);
+    let changes: [(Change, &str); 3] = [
+        (|meta| meta.fields.clear(), "a segment with impossible fields"),
+        (|meta| meta.fields.push(FieldStats::default()), "a segment with impossible fields"),
+        (|meta| meta.fields.truncate(1), "too many files in a segment"),
+    ];
+    for (number, (change, expected)) in changes.into_iter().enumerate() {
+        let forged = forge_segment(&disk, number % 2, change);
+        let error = Index::open_on(Arc::new(forged.clone())).err().unwrap();
+        assert!(error.is_corrupt() && error.to_string().contains(expected), "{error}");
+        assert!(check_on(&forged).unwrap().problems[0].to_string().contains(expected));
+        assert!(merge_index(&(Arc::new(forged) as _)).is_err());
+    }
 }
 
 /// Tests the test itself: the harness detects a forged payload with valid checksums that nothing else

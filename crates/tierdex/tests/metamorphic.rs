@@ -12,7 +12,9 @@ use support::{
 use tierdex::internal::engine::MetaTier;
 use tierdex::io::{Disk, MemDisk, RegionKind};
 use tierdex::schema::NormKind;
-use tierdex::{Bm25, Engine, Index, Merge, OpenMode, Scorer, SearchOptions, SearchRequest, TotalHits};
+use tierdex::{
+    Bm25, Engine, Index, Merge, OpenMode, Scorer, SearchOptions, SearchRequest, TotalHits, ciff::export,
+};
 
 const CORPUS_COUNT: u64 = 6;
 const QUERY_PAIRS: usize = 60;
@@ -151,7 +153,29 @@ fn a_field_that_is_added_gives_the_results_of_a_new_index() {
         assert_eq!(grown.each_ref().map(fields), [vec![1, 1, 2, 2], vec![2]]);
         for index in &grown {
             assert_same_answers(index, &fresh, seed);
+            assert_same_statistics(index, &fresh);
         }
+    }
+}
+
+/// Compares what is told about the field beside hits: terms, statistics for shards, and exports.
+fn assert_same_statistics(index: &Index, fresh: &Index) {
+    let engines = [index, fresh].map(|index| Engine::new(index, &engine_options(2000, 1)).unwrap());
+    for (number, field) in fresh.schema().fields.iter().enumerate() {
+        let terms = engines.each_ref().map(|engine| engine.snapshot().terms(number, "", None, 50).unwrap());
+        assert!(terms[0] == terms[1] && terms[0].len() > 20, "{}", field.name);
+        let text = format!("{0}:w0 {0}:w* {0}:w1~1 {0}:absent", field.name);
+        let statistics = [0, 1].map(|at| {
+            let index = [index, fresh][at];
+            engines[at].statistics(SearchRequest::new(parse_query(index, &text))).unwrap()
+        });
+        assert!(statistics[0] == statistics[1], "{}", field.name);
+        let exports = [index, fresh].map(|index| {
+            let mut bytes = Vec::new();
+            export(index, &field.name, "", &mut bytes).unwrap();
+            bytes
+        });
+        assert!(exports[0] == exports[1], "{}", field.name);
     }
 }
 

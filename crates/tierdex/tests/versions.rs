@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::{path::Path, sync::Arc};
 use tierdex::commit::{FORMAT_VERSION, FileKind};
 use tierdex::internal::segment::layout::parse_file_name;
-use tierdex::io::{FaultDisk, FaultPlan, Op, PosixDisk};
+use tierdex::io::{Disk, FaultDisk, FaultPlan, Op, PosixDisk, WriteFile};
 use tierdex::schema::{Field, Schema};
 use tierdex::{
-    Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest, WriterOptions,
+    Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchRequest, StopSignal,
+    WriterOptions,
 };
 
 fn copy_of_version_6() -> tempfile::TempDir {
@@ -107,6 +108,42 @@ fn an_upgrade_writes_each_document_once() {
         assert_eq!(numbers.len(), expected, "{merge:?}, {with_document}");
         drop(writer);
         check_index(dir.path(), FORMAT_VERSION, &[("birds", &["c"]), ("\"cats and dogs\"", &["a"])]);
+    }
+}
+
+/// A disk that raises a stop signal when a file of a kind is created.
+struct StoppingDisk {
+    disk: PosixDisk,
+    kind: &'static str,
+    stop: StopSignal,
+}
+
+impl Disk for StoppingDisk {
+    tierdex::io::forward_disk!(self, self.disk; list open rename remove sync_dir lock describe);
+
+    fn create(&self, name: &str) -> tierdex::io::Result<Box<dyn WriteFile>> {
+        if name.ends_with(self.kind) {
+            self.stop.raise();
+        }
+        self.disk.create(name)
+    }
+}
+
+#[test]
+fn an_upgrade_is_stopped() {
+    for (kind, merge) in
+        [".terms", ".ids", ".stored"].map(|kind| [(kind, Merge::Keep), (kind, Merge::One)]).concat()
+    {
+        let dir = copy_of_version_6();
+        let schema = Index::open(dir.path()).unwrap().schema().clone();
+        let options = WriterOptions::default();
+        let disk =
+            StoppingDisk { disk: PosixDisk::open(dir.path()).unwrap(), kind, stop: options.stop.clone() };
+        let mut writer = IndexWriter::open(Arc::new(disk), schema, OpenMode::Append, options).unwrap();
+        assert!(matches!(writer.commit(merge), Err(Error::Interrupted)), "{kind} {merge:?}");
+        drop(writer);
+        check_index(dir.path(), 6, QUERIES);
+        assert!(tierdex::check(dir.path()).unwrap().orphans.is_empty());
     }
 }
 

@@ -4,7 +4,7 @@
 //! which a segment is built.
 
 use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX, MEMBERS_MAX, VALUE_COST};
-use crate::memtable::{FieldTable, SortedRun};
+use crate::memtable::{FieldTable, Interner, SortedRun};
 use crate::schema::{Schema, Stored};
 use crate::{Error, Result, segment::layout::id_too_long, segment::write::StoredBlocks, text::Analyzer};
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct BatchBuilder {
     members: Vec<Vec<usize>>,
     /// How often the bytes of each member count: once for each field that indexes it, and at least once.
     shares: Vec<usize>,
+    /// The terms of all fields, most of which occur in several.
+    interner: Interner,
     tables: Vec<FieldTable>,
     ids: ExternalIds,
     stored: Option<StoredBlocks>,
@@ -105,6 +107,7 @@ impl BatchBuilder {
             analyzers: schema.fields.iter().map(|field| Analyzer::new(&field.analysis)).collect(),
             shares: (0..schema.members.len()).map(|member| fields_of(member).max(1)).collect(),
             members,
+            interner: Interner::new(),
             tables: schema
                 .fields
                 .iter()
@@ -154,7 +157,7 @@ impl BatchBuilder {
         for ((members, table), analyzer) in self.members.iter().zip(&mut self.tables).zip(&mut self.analyzers)
         {
             let values = members.iter().flat_map(|member| document.values_of(*member));
-            self.skipped_tokens.tokens_beyond += table.add(analyzer, values);
+            self.skipped_tokens.tokens_beyond += table.add(&mut self.interner, analyzer, values);
             long_words += analyzer.take_too_long();
         }
         self.skipped_tokens.long_words += long_words;
@@ -177,7 +180,9 @@ impl BatchBuilder {
     pub fn seal(&mut self) -> Result<SealedBatch> {
         let mut stored = self.stored.as_mut().map(std::mem::take);
         stored.as_mut().map(StoredBlocks::close_block).transpose()?;
-        let runs = self.tables.iter_mut().map(FieldTable::take_run).collect();
+        let terms = self.interner.sorted_terms();
+        let runs = self.tables.iter_mut().map(|table| table.take_run(&terms)).collect();
+        self.interner.clear();
         self.bytes = 0;
         let skipped_tokens = std::mem::take(&mut self.skipped_tokens);
         Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, skipped_tokens })

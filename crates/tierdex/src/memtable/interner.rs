@@ -8,7 +8,7 @@ use crate::bytes::prefix_key;
 use ahash::RandomState;
 
 /// Assigns each distinct term the next id. All terms are concatenated in one buffer.
-pub(super) struct Interner {
+pub struct Interner {
     hasher: RandomState,
     /// Randomizes the buckets of short terms, as the hasher does for long ones.
     seed: u64,
@@ -17,6 +17,20 @@ pub(super) struct Interner {
     /// All terms, concatenated in order of their ids, and the end of each.
     bytes: Vec<u8>,
     ends: Vec<u32>,
+}
+
+/// The terms of an interner in byte order.
+pub struct SortedTerms<'i> {
+    interner: &'i Interner,
+    ids: Vec<u32>,
+    /// By id, the number of smaller terms.
+    pub(super) rank_of: Vec<u32>,
+}
+
+impl SortedTerms<'_> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.ids.iter().map(|&id| self.interner.term(id))
+    }
 }
 
 /// A slot of the hash table; empty if `len` is 0.
@@ -38,7 +52,8 @@ const SLOTS_MIN: usize = 1 << 12;
 const SLOTS_RETAINED: usize = 1 << 18;
 
 impl Interner {
-    pub(super) fn new() -> Interner {
+    /// An interner without terms.
+    pub fn new() -> Interner {
         let hasher = RandomState::new();
         let seed = hasher.hash_one(0u64);
         Interner { hasher, seed, slots: vec![EMPTY_SLOT; SLOTS_MIN], bytes: Vec::new(), ends: Vec::new() }
@@ -70,16 +85,21 @@ impl Interner {
         &self.bytes[start..self.ends[id] as usize]
     }
 
-    /// The ids of all terms, in the byte order of the terms.
-    pub(super) fn sorted_ids(&self) -> Vec<u32> {
+    /// All terms in byte order.
+    pub fn sorted_terms(&self) -> SortedTerms<'_> {
         let mut keys: Vec<(u64, u32)> =
             (0..self.ends.len() as u32).map(|id| (prefix_key(self.term(id)), id)).collect();
         keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.term(a.1).cmp(self.term(b.1))));
-        keys.into_iter().map(|(_, id)| id).collect()
+        let ids: Vec<u32> = keys.into_iter().map(|(_, id)| id).collect();
+        let mut rank_of = vec![0; ids.len()];
+        for (rank, &id) in ids.iter().enumerate() {
+            rank_of[id as usize] = rank as u32;
+        }
+        SortedTerms { interner: self, ids, rank_of }
     }
 
     /// Removes all terms; the memory of an ordinary batch is retained.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if self.slots.len() > SLOTS_RETAINED {
             self.slots = vec![EMPTY_SLOT; SLOTS_MIN];
             (self.bytes, self.ends) = (Vec::new(), Vec::new());
@@ -154,7 +174,7 @@ mod tests {
                     prop_assert_eq!(interner.intern(term.as_bytes()), id, "round {}", round);
                     prop_assert_eq!(interner.term(id), term.as_bytes());
                 }
-                let sorted: Vec<_> = interner.sorted_ids().iter().map(|&id| interner.term(id).to_vec()).collect();
+                let sorted: Vec<_> = interner.sorted_terms().iter().map(<[u8]>::to_vec).collect();
                 prop_assert_eq!(sorted.len(), model.len());
                 prop_assert!(sorted.is_sorted_by(|a, b| a < b));
                 interner.clear();

@@ -11,6 +11,7 @@ mod interner;
 pub mod run;
 mod table;
 
+pub use interner::Interner;
 pub use run::{RunCursor, SortedRun};
 pub use table::FieldTable;
 

@@ -1,6 +1,6 @@
 //! Collects the tokens of one field of a batch of documents, and sorts them by term.
 
-use super::interner::Interner;
+use super::interner::{Interner, SortedTerms};
 use super::run::{RunWriter, SortedRun};
 use crate::{limits::POSITION_GAP, text::Analyzer};
 use std::cmp::Reverse;
@@ -13,7 +13,6 @@ const TOKENS_RETAINED: usize = 1 << 20;
 
 /// Collects the tokens of one field, document after document.
 pub struct FieldTable {
-    interner: Interner,
     /// Term ids of all tokens of all documents. The position of a token is its offset in its document, plus
     /// [`POSITION_GAP`] for each value of the document that begins after the first one and up to the token.
     tokens: Vec<u32>,
@@ -33,7 +32,6 @@ impl FieldTable {
     /// A table of a field with or without positions, which indexes the first `tokens_max` of each document.
     pub fn new(tokens_max: u32, positions: bool) -> FieldTable {
         FieldTable {
-            interner: Interner::new(),
             tokens: Vec::new(),
             ends: Vec::new(),
             value_starts: Vec::new(),
@@ -48,7 +46,12 @@ impl FieldTable {
     ///
     /// With positions there is a gap between values, so that no phrase matches across them, and the longest
     /// value comes first: then only the tokens of the others have positions that a gap makes larger.
-    pub fn add<'v>(&mut self, analyzer: &mut Analyzer, values: impl Iterator<Item = &'v str> + Clone) -> u64 {
+    pub fn add<'v>(
+        &mut self,
+        interner: &mut Interner,
+        analyzer: &mut Analyzer,
+        values: impl Iterator<Item = &'v str> + Clone,
+    ) -> u64 {
         let start = self.tokens.len();
         let (mut position, mut gaps) = (0, 0);
         let (mut length, mut beyond) = (0, 0);
@@ -58,7 +61,7 @@ impl FieldTable {
             let (value_start, before) = (start + position as usize, length);
             let gap = if self.positions && position > 0 { POSITION_GAP } else { 0 };
             let tokens_max = self.tokens_max.saturating_sub(gaps + gap);
-            let (interner, tokens) = (&mut self.interner, &mut self.tokens);
+            let tokens = &mut self.tokens;
             position = analyzer.analyze(value, position, |token| {
                 if token.position < tokens_max {
                     tokens.resize(start + token.position as usize, DROPPED_TOKEN);
@@ -78,15 +81,16 @@ impl FieldTable {
         beyond
     }
 
-    /// Returns the sorted run of all added documents with their lengths, and clears the table.
-    pub fn take_run(&mut self) -> SortedRun {
-        let order = self.interner.sorted_ids();
-        let (term_starts, occurrences) = self.group_by_term(&order);
+    /// Returns the sorted run of all added documents with their lengths, and clears the table. The terms are
+    /// those of the interner with which the documents were added.
+    pub fn take_run(&mut self, terms: &SortedTerms<'_>) -> SortedRun {
+        let (term_starts, occurrences) = self.group_by_term(terms);
         let mut writer = RunWriter::new(self.positions);
-        for (rank, &id) in order.iter().enumerate() {
-            writer.add(self.interner.term(id), &occurrences[term_starts[rank]..term_starts[rank + 1]]);
+        for (term, range) in terms.iter().zip(term_starts.windows(2)) {
+            if range[0] < range[1] {
+                writer.add(term, &occurrences[range[0]..range[1]]);
+            }
         }
-        self.interner.clear();
         self.tokens.clear();
         self.tokens.shrink_to(TOKENS_RETAINED);
         self.ends.clear();
@@ -94,21 +98,18 @@ impl FieldTable {
         writer.finish(std::mem::take(&mut self.lengths))
     }
 
-    /// Sorts the tokens by the rank of their term in `order`, by a counting sort. Returns the start of each
-    /// term in the occurrences, and the occurrences `document << 32 | position`, increasing within a term.
-    fn group_by_term(&self, order: &[u32]) -> (Vec<usize>, Vec<u64>) {
-        let mut rank_of = vec![0u32; order.len()];
-        for (rank, &id) in order.iter().enumerate() {
-            rank_of[id as usize] = rank as u32;
-        }
-        let mut term_starts = vec![0usize; order.len() + 1];
+    /// Sorts the tokens by the rank of their term, by a counting sort. Returns the start of each term in the
+    /// occurrences, and the occurrences `document << 32 | position`, increasing within a term.
+    fn group_by_term(&self, terms: &SortedTerms<'_>) -> (Vec<usize>, Vec<u64>) {
+        let rank_of = &terms.rank_of;
+        let mut term_starts = vec![0usize; rank_of.len() + 1];
         for &id in self.tokens.iter().filter(|&&id| id != DROPPED_TOKEN) {
             term_starts[rank_of[id as usize] as usize + 1] += 1;
         }
-        for rank in 0..order.len() {
+        for rank in 0..rank_of.len() {
             term_starts[rank + 1] += term_starts[rank];
         }
-        let mut occurrences = vec![0u64; term_starts[order.len()]];
+        let mut occurrences = vec![0u64; term_starts[rank_of.len()]];
         let mut next = term_starts.clone();
         let mut value_starts = self.value_starts.iter().copied().peekable();
         let mut start = 0;

@@ -30,19 +30,24 @@ fn analyzer() -> Analyzer {
 
 #[test]
 fn tokens_beyond_the_limit_are_counted() {
+    let mut interner = Interner::new();
     let mut table = FieldTable::new(3, false);
     let mut analyzer = analyzer();
-    assert_eq!(table.add(&mut analyzer, ["a b", "c"].into_iter()), 0);
+    assert_eq!(table.add(&mut interner, &mut analyzer, ["a b", "c"].into_iter()), 0);
     // Three tokens are beyond the limit; one of them is a stop word.
-    assert_eq!(table.add(&mut analyzer, ["a b", "c d stop e"].into_iter()), 2);
-    assert_eq!(table.take_run().lengths(), [3, 3]);
+    assert_eq!(table.add(&mut interner, &mut analyzer, ["a b", "c d stop e"].into_iter()), 2);
+    assert_eq!(table.take_run(&interner.sorted_terms()).lengths(), [3, 3]);
 }
 
 #[test]
 fn values_have_a_gap_and_the_longest_is_first() {
+    let mut interner = Interner::new();
     let mut table = FieldTable::new(200, true);
-    assert_eq!(table.add(&mut analyzer(), ["a", "", "bb a stop", "stop", "c", "d"].into_iter()), 2);
-    let run = table.take_run();
+    assert_eq!(
+        table.add(&mut interner, &mut analyzer(), ["a", "", "bb a stop", "stop", "c", "d"].into_iter()),
+        2
+    );
+    let run = table.take_run(&interner.sorted_terms());
     let expected = [("a", vec![1, 3 + POSITION_GAP]), ("bb", vec![0])];
     let expected = expected.map(|(term, at)| (term.to_string(), vec![(0, at.len() as u32, at)]));
     assert_eq!(read_run(&run), PostingMap::from(expected));
@@ -55,7 +60,8 @@ proptest! {
         documents in prop::collection::vec(prop::collection::vec("[a-c]{1,3}|stop|[a-z]{9,12}", 0..20), 0..30),
         positions in any::<bool>(),
     ) {
-        let mut table = FieldTable::new(FIELD_TOKENS_MAX, positions);
+        let mut interner = Interner::new();
+    let mut table = FieldTable::new(FIELD_TOKENS_MAX, positions);
         let mut analyzer = analyzer();
         for round in 0..2 {
             let mut model = PostingMap::new();
@@ -79,9 +85,10 @@ proptest! {
                     let word_positions = if positions { word_positions } else { Vec::new() };
                     model.entry(word.to_string()).or_default().push((document as u32, frequency, word_positions));
                 }
-                table.add(&mut analyzer, parts.iter().map(String::as_str));
+                table.add(&mut interner, &mut analyzer, parts.iter().map(String::as_str));
             }
-            let run = table.take_run();
+            let run = table.take_run(&interner.sorted_terms());
+            interner.clear();
             prop_assert_eq!(read_run(&run), model, "round {}", round);
             prop_assert_eq!(run.lengths(), lengths);
         }

@@ -12,7 +12,7 @@ use crate::limits::{
     BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, PHRASE_VARIANTS_MAX, POSITION_GAP, QUERY_EXPANDED_MAX,
     QUERY_TERMS_MAX,
 };
-use crate::schema::{Analysis, Schema};
+use crate::schema::{Analysis, Schema, list_names};
 use crate::text::{Analyzer, RunPart, is_phrase_token};
 use crate::{Error, Result};
 use std::{cell::RefCell, mem::take};
@@ -501,8 +501,8 @@ fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
     if schema.field(name).is_some() {
         return Ok(());
     }
-    let fields =
-        schema.fields.iter().map(|field| format!("`{}` ({})", field.name, field.members.join(" and ")));
+    let fields = schema.fields.iter();
+    let fields = fields.map(|field| format!("`{}` ({})", field.name, list_names(&field.members, " and ")));
     Err(format!("which has {}", fields.collect::<Vec<_>>().join(", ")))
 }
 

@@ -100,7 +100,7 @@ pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result
     let show = |document| -> Result<_> {
         let stored = searcher
             .stored(document)?
-            .map(|stored| (stored.title().to_string(), stored.value("text").to_string()));
+            .map(|stored| (stored.values("title").join(" "), stored.values("text").join(" ")));
         Ok((searcher.id(document)?, stored))
     };
     let rows = found.hits.iter().enumerate().map(|(place, hit)| {

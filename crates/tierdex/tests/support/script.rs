@@ -1,26 +1,42 @@
 //! A script of commits of several writers, with the expected results after each commit.
 
 use super::corpus::{SchemaOptions, TestDocument};
-use super::{Answer, AnswerOptions, answer_text, model::Model, random::Random};
-use std::{collections::BTreeSet, sync::Arc};
+use super::{
+    Answer, AnswerOptions, answer_query, answer_text, index_in_memory, model::Model, random::Random,
+};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, FaultDisk, FaultPlan, MemDisk, OpClass};
-use tierdex::schema::Schema;
+use tierdex::schema::{Field, Schema, Tokenizer};
 use tierdex::{Error, Index, IndexWriter, Merge, OpenMode, Query, WriterOptions};
 
 /// What the writers do, one after the other, and the expected results after each commit.
 pub struct WriterScript {
+    /// The schema of the last session and of recoveries.
     pub schema: Schema,
+    start: StartIndex,
     sessions: Vec<Session>,
     /// Documents that are added after a recovery.
     extra: Vec<TestDocument>,
-    /// Expected results of each generation, from 0 (no index) on; and the same with `extra` added.
-    expected: Vec<(Vec<Answer>, Vec<Answer>)>,
+    /// Expected results of each generation, from that of the start on; and the same with `extra` added.
+    expected: Vec<(Answers, Answers)>,
 }
+
+/// What is on the disk before the first session; of generation 0 if there is no index.
+struct StartIndex {
+    disk: MemDisk,
+    generation: u64,
+    schema: Schema,
+    docs: Vec<TestDocument>,
+}
+
+/// The results of all queries; `None` if the schema lacks a field of the query.
+type Answers = Vec<Option<Answer>>;
 
 struct Session {
     mode: OpenMode,
+    schema: Schema,
     commits: Vec<(Vec<TestDocument>, Merge)>,
 }
 
@@ -71,7 +87,7 @@ impl FaultCounts {
 /// Queries, separated by semicolons.
 const QUERIES: &str = "\
     all; w0; w0 w1 w2; w1 AND w2; \"w0 w1\"; title:w0; title:\"w1 w0\" w3; +w0 -w1; NOT w0; \
-    (w2 OR w3) AND NOT w4; absent; w4 only7";
+    (w2 OR w3) AND NOT w4; absent; w4 only7; dogs; \"cats and dogs\"; NOT birds w*";
 
 impl WriterScript {
     /// Seven commits of up to `size` documents: appends, merges, a replacement, and a commit without
@@ -83,7 +99,8 @@ impl WriterScript {
             (next - count..next).map(script_document).collect::<Vec<_>>()
         };
         use Merge::{Keep, One};
-        let session = |mode, commits| Session { mode, commits };
+        let schema = SchemaOptions::default().schema();
+        let session = |mode, commits| Session { mode, schema: schema.clone(), commits };
         let sessions = vec![
             session(OpenMode::New, vec![(docs(size), Keep), (docs(size / 2), Keep)]),
             session(OpenMode::Append, vec![(docs(size / 4), One)]),
@@ -91,21 +108,76 @@ impl WriterScript {
             session(OpenMode::Replace, vec![(docs(size / 2), Keep)]),
             session(OpenMode::Append, vec![(docs(3), Keep)]),
         ];
-        let extra = docs(4);
-        let schema = SchemaOptions::default().schema();
-        let mut script = WriterScript { schema, sessions, extra, expected: Vec::new() };
-        script.expected = script.states().iter().map(|docs| script.answers(docs)).collect();
+        WriterScript::of(StartIndex::none(&schema), sessions, docs(4))
+    }
+
+    /// Six commits, between which fields and members are added: documents without a field, documents with it,
+    /// a merge of all, another field alone, and documents with that one.
+    pub fn with_added_fields(size: usize) -> WriterScript {
+        let untitled = |doc: TestDocument| TestDocument { title: String::new(), ..doc };
+        let mut docs = (0..).map(script_document);
+        let newer = SchemaOptions::default().schema();
+        let older = Schema { fields: newer.fields[..1].to_vec(), ..newer.clone() };
+        let mut newest = newer.clone();
+        newest.members.push("notes".to_string());
+        let (name, members) = ("notes".to_string(), vec!["notes".to_string()]);
+        newest.fields.push(Field { name, members, ..newer.fields[1].clone() });
+        use Merge::{Keep, One};
+        let session = |mode, schema: &Schema, commits| Session { mode, schema: schema.clone(), commits };
+        let mut docs = |count| docs.by_ref().take(count).collect::<Vec<_>>();
+        let mut without = |count| docs(count).into_iter().map(untitled).collect::<Vec<_>>();
+        let first = vec![(without(size), Keep), (without(size / 2), Keep)];
+        let sessions = vec![
+            session(OpenMode::New, &older, first),
+            session(OpenMode::Append, &newer, vec![(docs(size / 4), Keep), (docs(1), One)]),
+            session(OpenMode::Append, &newest, vec![(Vec::new(), Keep), (docs(3), Keep)]),
+        ];
+        WriterScript::of(StartIndex::none(&older), sessions, docs(4))
+    }
+
+    /// The index of an older version in a directory: a field is added by a commit that merges all segments or
+    /// none, then documents.
+    pub fn upgrade(dir: &Path, merge: Merge) -> WriterScript {
+        let start = StartIndex::read(dir);
+        let mut schema = start.schema.clone();
+        schema.fields.push(Field { positions: true, ..Field::new("title", &["notes"]) });
+        schema.members.push("notes".to_string());
+        let mut docs = (0..).map(|number| TestDocument { title: String::new(), ..script_document(number) });
+        let mut docs = |count| docs.by_ref().take(count).collect::<Vec<_>>();
+        let commits = vec![(docs(2), merge), (docs(3), Merge::Keep)];
+        let sessions = vec![Session { mode: OpenMode::Append, schema, commits }];
+        WriterScript::of(start, sessions, docs(2))
+    }
+
+    fn of(start: StartIndex, sessions: Vec<Session>, extra: Vec<TestDocument>) -> WriterScript {
+        let schema = sessions.last().expect("there is one").schema.clone();
+        let mut script = WriterScript { schema, start, sessions, extra, expected: Vec::new() };
+        let answers = |(schema, docs): (Schema, Vec<TestDocument>)| {
+            let recovered = answers_of(&script.schema, &[&docs, &*script.extra].concat());
+            (answers_of(&schema, &docs), recovered)
+        };
+        script.expected = script.states().into_iter().map(answers).collect();
         script
     }
 
-    /// Number of generations of the whole script.
+    /// The last generation of the script.
     pub fn generations(&self) -> u64 {
-        self.expected.len() as u64 - 1
+        self.start.generation + self.expected.len() as u64 - 1
+    }
+
+    /// The disk before the first session.
+    pub fn disk(&self) -> MemDisk {
+        self.start.disk.snapshot()
+    }
+
+    fn expected(&self, generation: u64) -> Option<&(Answers, Answers)> {
+        let number = generation.checked_sub(self.start.generation)?;
+        self.expected.get(usize::try_from(number).ok()?)
     }
 
     /// Number of operations of a class in the whole script, without faults.
     pub fn count_operations(&self, class: OpClass) -> u64 {
-        let disk = FaultDisk::new(MemDisk::new(), FaultPlan::none());
+        let disk = FaultDisk::new(self.disk(), FaultPlan::none());
         let outcome = self.run(&(Arc::new(disk.clone()) as _));
         assert!(outcome.error.is_none() && outcome.acknowledged == self.generations());
         disk.operations(class)
@@ -113,7 +185,7 @@ impl WriterScript {
 
     /// Runs all sessions until an operation fails. A failed writer must reject all further calls.
     pub fn run(&self, disk: &Arc<dyn Disk>) -> ScriptOutcome {
-        let mut outcome = ScriptOutcome { acknowledged: 0, error: None };
+        let mut outcome = ScriptOutcome { acknowledged: self.start.generation, error: None };
         for session in &self.sessions {
             if let Err(error) = self.session(disk, session, &mut outcome.acknowledged) {
                 outcome.error = Some(error);
@@ -125,7 +197,7 @@ impl WriterScript {
 
     fn session(&self, disk: &Arc<dyn Disk>, of: &Session, acknowledged: &mut u64) -> tierdex::Result<()> {
         let mut writer =
-            IndexWriter::open(disk.clone(), self.schema.clone(), of.mode, WriterOptions::default())?;
+            IndexWriter::open(disk.clone(), of.schema.clone(), of.mode, WriterOptions::default())?;
         for (docs, merge) in &of.commits {
             match add_all(&mut writer, docs).and_then(|()| writer.commit(*merge)) {
                 Ok(generation) => *acknowledged = generation,
@@ -146,7 +218,7 @@ impl WriterScript {
         let generation = match Index::open_on(shared) {
             Ok(index) => {
                 let generation = index.manifest().generation;
-                let expected = self.expected.get(generation as usize);
+                let expected = self.expected(generation);
                 let (expected, _) = expected.ok_or_else(|| format!("generation {generation}"))?;
                 let compared = compare_answers(&index, expected);
                 compared.map_err(|what| format!("generation {generation}: {what}"))?;
@@ -212,7 +284,8 @@ impl WriterScript {
         if index.manifest().generation != generation + 1 {
             return Err(format!("generation {} after {generation}", index.manifest().generation));
         }
-        compare_answers(&index, &self.expected[generation as usize].1)?;
+        let expected = self.expected(generation).ok_or_else(|| format!("generation {generation}"))?;
+        compare_answers(&index, &expected.1)?;
         match check_on(disk).map_err(|error| error.to_string())?.problems.first() {
             Some(problem) => Err(format!("check after recovery: {problem}")),
             None => Ok(()),
@@ -234,32 +307,63 @@ impl WriterScript {
         }
     }
 
-    /// Documents of each generation, from 0 on. A commit without documents makes a generation too, because it
-    /// merges.
-    fn states(&self) -> Vec<Vec<TestDocument>> {
-        let mut states = vec![Vec::new()];
+    /// Schema and documents of each generation, from that of the start on. A commit without documents makes a
+    /// generation too, because it merges or adds a field.
+    fn states(&self) -> Vec<(Schema, Vec<TestDocument>)> {
+        let mut states = vec![(self.start.schema.clone(), self.start.docs.clone())];
         for session in &self.sessions {
             let mut docs = match session.mode {
                 OpenMode::Replace => Vec::new(),
-                _ => states.last().expect("there is a first").clone(),
+                _ => states.last().expect("there is a first").1.clone(),
             };
             for (added, _) in &session.commits {
                 docs.extend(added.iter().cloned());
-                states.push(docs.clone());
+                states.push((session.schema.clone(), docs.clone()));
             }
         }
         states
     }
+}
 
-    fn answers(&self, docs: &[TestDocument]) -> (Vec<Answer>, Vec<Answer>) {
-        let answers = |docs: &[TestDocument]| {
-            let model = Model::new(&self.schema, docs);
-            let query = |text: &str| Query::parse(text, &self.schema).unwrap();
-            let queries = QUERIES.split("; ").enumerate();
-            queries.map(|(number, text)| model.answer(&query(text), script_options(number))).collect()
-        };
-        (answers(docs), answers(&[docs, &self.extra].concat()))
+impl StartIndex {
+    /// An empty disk.
+    fn none(schema: &Schema) -> StartIndex {
+        StartIndex { disk: MemDisk::new(), generation: 0, schema: schema.clone(), docs: Vec::new() }
     }
+
+    /// The files of a directory, which are durable.
+    fn read(dir: &Path) -> StartIndex {
+        let disk = MemDisk::new();
+        for file in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let mut copy = disk.create(file.file_name().to_str().unwrap()).unwrap();
+            copy.append(&std::fs::read(file.path()).unwrap()).unwrap();
+            copy.sync().unwrap();
+        }
+        disk.sync_dir().unwrap();
+        let index = Index::open_on(Arc::new(disk.clone())).unwrap();
+        let searcher = index.searcher();
+        let doc = |number: u32| {
+            let stored = searcher.stored(number).unwrap().unwrap();
+            TestDocument::new(searcher.id(number).unwrap(), stored.title(), stored.value("text"))
+        };
+        let docs = (0..index.documents() as u32).map(doc).collect();
+        StartIndex { disk, generation: index.manifest().generation, schema: index.schema().clone(), docs }
+    }
+}
+
+/// The results of the model; of a new index if the model lacks the tokenizer.
+fn answers_of(schema: &Schema, docs: &[TestDocument]) -> Answers {
+    let has_model = schema.fields[0].analysis.tokenizer != Tokenizer::Unicode;
+    let model = has_model.then(|| Model::new(schema, docs));
+    let index = (!has_model).then(|| index_in_memory(schema, docs, &[]));
+    let answer = |(number, text): (usize, &str)| {
+        let query = Query::parse(text, schema).ok()?;
+        match (&model, &index) {
+            (Some(model), _) => Some(model.answer(&query, script_options(number))),
+            (_, index) => Some(answer_query(index.as_ref()?, &query, script_options(number)).unwrap()),
+        }
+    };
+    QUERIES.split("; ").enumerate().map(answer).collect()
 }
 
 /// A document of few different words, so that the queries have matches in every generation.
@@ -279,12 +383,17 @@ fn script_options(number: usize) -> AnswerOptions {
     AnswerOptions { shown: if number == 1 { 3 } else { 0 }, ..AnswerOptions::default() }
 }
 
+/// Adds documents, of which titles and texts have up to two values.
 fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<()> {
-    docs.iter().try_for_each(|doc| writer.add(&doc.id, [("title", &doc.title), ("text", &doc.text)]))
+    docs.iter().try_for_each(|doc| {
+        let values = |name, text| str::splitn(text, 2, ' ').map(move |value| (name, value));
+        writer.add(&doc.id, values("title", &doc.title).chain(values("text", &doc.text)))
+    })
 }
 
-fn compare_answers(index: &Index, expected: &[Answer]) -> Result<(), String> {
+fn compare_answers(index: &Index, expected: &Answers) -> Result<(), String> {
     for (number, (text, expected)) in QUERIES.split("; ").zip(expected).enumerate() {
+        let Some(expected) = expected else { continue };
         let found = answer_text(index, text, script_options(number))
             .map_err(|error| format!("query {text}: {error}"))?;
         if found != *expected {
