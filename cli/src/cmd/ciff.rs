@@ -76,8 +76,9 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     let existing = arguments.commit.existing_schema(&arguments.out)?;
     let mut schema = arguments.schema.schema(None, existing.as_ref())?;
     schema.stored = Stored::Nothing;
-    if schema.fields.iter().any(|field| field.positions) {
-        return Err(Failure::Usage("--positions: CIFF files have no positions".to_string()));
+    if let Some(field) = schema.fields.iter().find(|field| field.positions) {
+        let message = format!("field `{}` has positions, and CIFF files have no positions", field.name);
+        return Err(Failure::Usage(message));
     }
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let name = arguments.file.display().to_string();
