@@ -1,15 +1,17 @@
 //! Indexes an input source and commits: progress, warnings about input problems, cancellation by a signal.
 
 use crate::failure::{Failure, Outcome};
+use crate::index_size::{field_stats, total_bytes};
 use crate::input::{InputOptions, InputSource, Problem, parse};
 use crate::problem_file::ProblemFile;
-use crate::{index_size::total_bytes, messages::make_printable, progress::IndexProgress, tally::Tally};
 use crate::{interrupt, open, size};
+use crate::{messages::make_printable, progress::IndexProgress, tally::Tally};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 use std::{path::Path, sync::Arc};
-use tierdex::{Merge, OpenMode, Schema, StopSignal, WriterOptions, commit::Manifest, io::Disk};
+use tierdex::schema::{Field, Schema};
+use tierdex::{Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
 
 /// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
@@ -32,6 +34,8 @@ pub struct IndexSummary {
     pub tally: Tally,
     pub total: u64,
     pub index_bytes: u64,
+    /// The fields of which no document has a word: the names of their members may be wrong.
+    pub empty_fields: Vec<Field>,
     pub elapsed: Duration,
 }
 
@@ -100,6 +104,7 @@ impl IndexJob {
             tally,
             total: writer.documents(),
             index_bytes: manifest.as_ref().map_or(0, total_bytes),
+            empty_fields: manifest.as_ref().map_or(Vec::new(), empty_fields),
             elapsed: start.elapsed(),
         })
     }
@@ -122,6 +127,9 @@ impl IndexSummary {
         for clause in self.tally.summary_clauses() {
             line += &format!("; {clause}");
         }
+        for Field { name, members, .. } in &self.empty_fields {
+            line += &format!("; no words in field {name} (of {})", members.join(" and "));
+        }
         writeln!(stdout(), "{line}")
     }
 
@@ -133,9 +141,18 @@ impl IndexSummary {
             "documents": self.total,
             "bytes": self.index_bytes,
         });
+        let empty = self.empty_fields.iter().map(|field| field.name.as_str());
+        summary["empty_fields"] = json!(empty.collect::<Vec<_>>());
         summary["seconds"] = self.elapsed.as_secs_f64().into();
         writeln!(stdout(), "{summary}")
     }
+}
+
+/// The fields without a token, if there are several fields: a document needs a member of some field.
+fn empty_fields(manifest: &Manifest) -> Vec<Field> {
+    let fields = manifest.schema.fields.iter().enumerate().filter(|_| manifest.schema.fields.len() > 1);
+    let empty = fields.filter(|(number, _)| field_stats(manifest, *number).tokens == 0);
+    empty.map(|(_, field)| field.clone()).collect()
 }
 
 /// The error of a commit whose manifest was renamed and whose directory could not be synced.

@@ -38,19 +38,20 @@ pub struct SchemaArguments {
     /// A file of synonyms for queries, in the format of Solr, a rule on each line: `tv, television` or
     /// `telly => tv`. They can be changed with --append [default: none]
     #[arg(long, value_name = "FILE")]
-    synonyms: Option<PathBuf>,
+    synonyms: Option<String>,
     /// Remove accents: é becomes e, and ligatures such as ﬁ become letters
     #[arg(long)]
     fold_accents: bool,
-    /// What is stored of a document, for display [default: text]
+    /// What is stored of a document, for display [default: members]
     #[arg(long, value_enum)]
     store: Option<StoreChoice>,
-    /// A field of the index, as NAME:text or NAME:text:SETTING..., such as
-    /// subject:text:from=headers.subject:stem=english; repeat it for each field, the one that queries search
-    /// by default first. Settings: from=MEMBER+MEMBER (the members of a document that are indexed, dots for
-    /// nested objects) [default: NAME]; positions, fold-accents, stem=, stop-words=, synonyms=,
-    /// tokenizer=, norms=, codec= and freq-codec= [default: as the flags of these names]. With --append the fields are added to
-    /// those of the index [default: one field, text, of title and text]
+    /// A field, which queries can search by its name: subject:budget. NAME:text is a text field of the member
+    /// NAME of documents; from= names another member, or several: people:text:from=from+headers.to indexes
+    /// `from`, and `to` in the object `headers`. Repeat the flag for each field: words without a field name
+    /// are searched in the first one. Further settings: positions, fold-accents, stem=, stop-words=,
+    /// synonyms=, tokenizer=, norms=, codec= and freq-codec=, as in subject:text:stem=english:positions [default: as the
+    /// flags of these names]. With --append the fields are added to the index: documents that it has already
+    /// are not found in them [default: one field, text, of the members title and text]
     #[arg(long = "field", value_name = "FIELD", conflicts_with = "schema_file")]
     fields: Vec<String>,
     /// The fields from a JSON file: {"fields": [{"name": "subject", "from": ["headers.subject"], "stem":
@@ -79,38 +80,15 @@ enum TokenizerChoice {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum StoreChoice {
-    /// The members of the schema (title and text), for titles and snippets
-    Text,
-    /// The members of the schema, and all others of JSON objects
+    /// The title and the members that fields index, for titles and snippets
+    Members,
+    /// Also all other members of JSON objects
     All,
     /// Nothing: hits have ids only
     None,
 }
 
 impl SchemaArguments {
-    /// Whether a flag describes the schema, so that it is not that of an existing index.
-    pub fn has_any_flag(&self) -> bool {
-        self.positions
-            || self.fold_accents
-            || self.codec.is_some()
-            || self.freq_codec.is_some()
-            || self.norms.is_some()
-            || self.tokenizer.is_some()
-            || self.stem.is_some()
-            || self.stop_words.is_some()
-            || self.store.is_some()
-            || self.has_fields()
-    }
-
-    /// The schema of an index with the synonyms that the flags name, if they do, in all of its fields.
-    pub fn with_synonyms(&self, mut schema: Schema) -> Outcome<Schema> {
-        if let Some(path) = &self.synonyms {
-            let synonyms = read_synonyms(path)?;
-            schema.fields.iter_mut().for_each(|field| field.synonyms = synonyms.clone());
-        }
-        Ok(schema)
-    }
-
     /// Whether the flags name fields: then the members of documents are those of the fields.
     pub fn has_fields(&self) -> bool {
         !self.fields.is_empty() || self.schema_file.is_some()
@@ -118,30 +96,35 @@ impl SchemaArguments {
 
     /// The schema that the flags describe, validated. `title` is the member that is shown as the title.
     ///
-    /// An index that has the schema `existing` gets the named fields in addition.
+    /// Of an index that has the schema `existing` the flags add fields, and change the settings that they
+    /// name, so that a difference is reported.
     pub fn schema(&self, title: Option<&str>, existing: Option<&Schema>) -> Outcome<Schema> {
         let file = self.schema_file.as_deref().map(read_schema_file).transpose()?;
         let settings = match &file {
             Some(file) => file.fields.clone(),
             None => self.fields.iter().map(|field| FieldSettings::parse(field)).collect::<Outcome<_>>()?,
         };
-        let fields = settings.iter().map(|field| field.build(self)).collect::<Outcome<Vec<_>>>()?;
-        let stored = match (self.store, file.as_ref().and_then(|file| file.store)) {
-            (Some(choice), _) | (None, Some(choice)) => choice.stored(),
-            (None, None) => existing.map_or(Stored::Members, |schema| schema.stored),
-        };
         let title = title.or_else(|| file.as_ref()?.title.as_deref());
+        let fields = settings.iter().map(|field| field.build(self)).collect::<Outcome<Vec<_>>>()?;
         let schema = match existing {
             Some(existing) => {
                 check_title(title, existing)?;
-                existing.with_fields(fields)
+                existing.with_fields(if self.has_fields() { fields } else { self.changed_fields(existing)? })
             }
             None if fields.is_empty() => Schema::of(vec![FieldSettings::default().build(self)?]),
             None => Schema::new(&[], title.or(Some("title")), fields),
         };
+        let store = self.store.or(file.and_then(|file| file.store));
+        let stored = store.map_or(schema.stored, StoreChoice::stored);
         let schema = Schema { stored, ..schema };
         schema.validate()?;
         Ok(schema)
+    }
+
+    /// The fields of an index with the settings that the flags name.
+    fn changed_fields(&self, existing: &Schema) -> Outcome<Vec<Field>> {
+        let none = FieldSettings::default();
+        existing.fields.iter().map(|field| none.apply(field.clone(), self)).collect()
     }
 }
 
@@ -183,7 +166,9 @@ fn parse_schema_file(value: &Value) -> Result<SchemaFile, String> {
                 file.fields = fields.iter().map(FieldSettings::from_json).collect::<Result<_, _>>()?;
             }
             "title" => file.title = Some(value.as_str().ok_or("`title` is not a string")?.to_string()),
-            "store" => file.store = Some(choice("store", value.as_str().unwrap_or_default())?),
+            "store" => {
+                file.store = Some(choice("store", value.as_str().ok_or("`store` is not a string")?)?);
+            }
             other => return Err(format!("unknown member `{other}`; a schema has fields, title and store")),
         }
     }
@@ -260,16 +245,20 @@ impl FieldSettings {
 
     /// The field: what the settings do not say is as the flags say.
     fn build(&self, flags: &SchemaArguments) -> Outcome<Field> {
-        let mut field = Field::new(&self.name, &[]);
-        field.members = self.members.clone();
-        field.positions = flags.positions;
-        field.doc_codec = flags.codec.unwrap_or(field.doc_codec);
-        field.norms = flags.norms.unwrap_or(NormsChoice::Byte).kind();
-        field.analysis.tokenizer = flags.tokenizer.unwrap_or(TokenizerChoice::Unicode).tokenizer();
-        field.analysis.fold_accents = flags.fold_accents;
-        field.analysis.stemmer = flags.stem;
-        let (mut stop_words, mut freq_codec) = (flags.stop_words.clone(), flags.freq_codec);
-        let mut synonyms = flags.synonyms.clone();
+        let members: Vec<&str> = self.members.iter().map(String::as_str).collect();
+        self.apply(Field::new(&self.name, &members), flags)
+    }
+
+    /// Changes what the flags and the settings say of a field.
+    fn apply(&self, mut field: Field, flags: &SchemaArguments) -> Outcome<Field> {
+        let (mut doc_codec, mut freq_codec) = (flags.codec, flags.freq_codec);
+        let (mut stop_words, mut synonyms) = (flags.stop_words.clone(), flags.synonyms.clone());
+        field.positions |= flags.positions;
+        field.norms = flags.norms.map_or(field.norms, NormsChoice::kind);
+        let analysis = &mut field.analysis;
+        analysis.tokenizer = flags.tokenizer.map_or(analysis.tokenizer, TokenizerChoice::tokenizer);
+        analysis.fold_accents |= flags.fold_accents;
+        analysis.stemmer = flags.stem.or(analysis.stemmer);
         for (setting, value) in &self.settings {
             let applied = match (setting.as_str(), value.as_deref()) {
                 ("positions", value) => flag(value).map(|flag| field.positions = flag),
@@ -280,7 +269,7 @@ impl FieldSettings {
                     Ok(())
                 }
                 ("synonyms", Some(name)) => {
-                    synonyms = (name != "none").then(|| PathBuf::from(name));
+                    synonyms = Some(name.to_string());
                     Ok(())
                 }
                 ("tokenizer", Some(name)) => choice::<TokenizerChoice>(setting, name)
@@ -288,7 +277,7 @@ impl FieldSettings {
                 ("norms", Some(name)) => {
                     choice::<NormsChoice>(setting, name).map(|choice| field.norms = choice.kind())
                 }
-                ("codec", Some(name)) => codec(name).map(|codec| field.doc_codec = codec),
+                ("codec", Some(name)) => codec(name).map(|codec| doc_codec = Some(codec)),
                 ("freq-codec", Some(name)) => codec(name).map(|codec| freq_codec = Some(codec)),
                 (
                     "from" | "stem" | "stop-words" | "synonyms" | "tokenizer" | "norms" | "codec"
@@ -303,12 +292,17 @@ impl FieldSettings {
                 Failure::Usage(format!("setting `{setting}` of field `{}`: {reason}", self.name))
             })?;
         }
-        field.freq_codec = freq_codec.unwrap_or(field.doc_codec.plain());
-        if let Some(words) = stop_words.filter(|words| words != "none") {
-            field.analysis.stop_words = analyse_stop_words(&words, &field.analysis)?;
+        field.freq_codec = freq_codec.or(doc_codec.map(Codec::plain)).unwrap_or(field.freq_codec);
+        field.doc_codec = doc_codec.unwrap_or(field.doc_codec);
+        match stop_words.as_deref() {
+            Some("none") => field.analysis.stop_words.clear(),
+            Some(words) => field.analysis.stop_words = analyse_stop_words(words, &field.analysis)?,
+            None => (),
         }
-        if let Some(path) = synonyms {
-            field.synonyms = read_synonyms(&path)?;
+        match synonyms.as_deref() {
+            Some("none") => field.synonyms = Synonyms::default(),
+            Some(file) => field.synonyms = read_synonyms(Path::new(file))?,
+            None => (),
         }
         Ok(field)
     }
@@ -363,7 +357,7 @@ impl TokenizerChoice {
 impl StoreChoice {
     fn stored(self) -> Stored {
         match self {
-            StoreChoice::Text => Stored::Members,
+            StoreChoice::Members => Stored::Members,
             StoreChoice::All => Stored::All,
             StoreChoice::None => Stored::Nothing,
         }
@@ -453,7 +447,7 @@ mod tests {
             (r#"{"fields":[{"name":"a","type":"u64"}]}"#, "field `a` is of type \"u64\""),
             (r#"{"fields":[{"name":"a","stem":5}]}"#, "`stem` of field `a` is no string"),
             (r#"{"field":[]}"#, "unknown member `field`"),
-            (r#"{"store":"some"}"#, "`some` is no value of store; it is one of text, all, none"),
+            (r#"{"store":"some"}"#, "`some` is no value of store; it is one of members, all, none"),
         ] {
             assert!(parse(text).is_err_and(|message| message.contains(expected)), "{text}");
         }

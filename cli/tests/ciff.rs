@@ -63,7 +63,7 @@ fn files_and_flags_that_do_not_fit_are_rejected() {
     workspace.fails(2, "ciff import i.ciff --out i", "holds an index already");
     workspace.fails(2, "ciff import i.ciff --out j --positions", "no positions");
     workspace.fails(2, "ciff export i i/file.ciff", "directory of the index");
-    workspace.fails(2, "ciff export i x.ciff --field title", "no field `title`");
+    workspace.fails(2, "ciff export i x.ciff --field title", "no field `title`; it has text");
     workspace.fails(1, "ciff import docs.jsonl --out j", "docs.jsonl, byte ");
     workspace.fails(1, "ciff import none.ciff --out j", "none.ciff: cannot read");
     workspace.fails(1, "ciff export none x.ciff", "no such directory");

@@ -133,6 +133,37 @@ fn the_title_of_an_index_does_not_change() {
 }
 
 #[test]
+fn flags_change_no_settings_of_an_index() {
+    let workspace = mails("--field subject:text:stem=english --field body:text:positions --store all");
+    let append = "index mail.jsonl --out i --append --id-field headers.message-id";
+    for flags in ["--store all", "--codec auto", "--norms byte --field subject:text:stem=english"] {
+        workspace.ok(&format!("{append} {flags}"));
+    }
+    for (flags, message) in [
+        ("--positions", "positions: no, here yes; append"),
+        ("--stem english", "stemmer: none, here english; append"),
+        ("--store members", "stored: all, here members; append"),
+    ] {
+        workspace.fails_in_one_line(2, &format!("{append} {flags}"), message);
+    }
+    let summary = workspace.ok(&format!("{append} --field year:text:from=headers.year"));
+    assert!(summary.contains("; no words in field year (of headers.year)"), "{summary}");
+}
+
+#[test]
+fn title_and_text_keep_their_names_in_the_input_when_fields_are_added() {
+    let workspace = Workspace::new();
+    workspace.file("mail.jsonl", "{\"id\":\"1\",\"subject\":\"Cats\",\"body\":\"purr\",\"from\":\"ann\"}");
+    let index = "index mail.jsonl --out i --title-field subject --text-field body";
+    workspace.ok(index);
+    workspace.ok(&format!("{index} --append --field from:text"));
+    assert_eq!(ids(&workspace, "cats purr"), ["1", "1"]);
+    assert_eq!(ids(&workspace, "from:ann"), ["1"]);
+    let message = "--text-field is body, which is another member of the schema too";
+    workspace.fails_in_one_line(2, &format!("{index} --append --field body:text"), message);
+}
+
+#[test]
 fn documents_need_a_member_of_a_field() {
     let workspace = mails(FIELDS);
     workspace.file(
@@ -157,7 +188,11 @@ fn documents_need_a_member_of_a_field() {
     workspace.ok("index u.tsv --out i --append --columns id,from,-");
     assert_eq!(ids(&workspace, "people:yak"), ["u1"]);
     workspace.file("note.txt", "plain text");
-    workspace.fails(1, "index note.txt --out i --append", "a text file is a member `text`");
+    workspace.fails(
+        1,
+        "index note.txt --out i --append",
+        "a text file is indexed as the member `text`, which no field has",
+    );
 }
 
 #[test]

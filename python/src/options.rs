@@ -132,7 +132,7 @@ fn read_field(py: Python<'_>, field: FieldTuple) -> PyResult<Field> {
     Ok(Field { name, members, analysis, synonyms, positions, norms, doc_codec, freq_codec })
 }
 
-/// Stop words as they are after lower-casing and folding; sorted, without duplicates.
+/// The stop words in lower case, without accents if these are folded; sorted, without duplicates.
 fn normalize_stop_words(words: &[String], analysis: &Analysis) -> Vec<String> {
     let mut analyzer = Analyzer::new(analysis);
     let mut words: Vec<String> = words.iter().flat_map(|word| analyzer.terms(word)).collect();

@@ -127,7 +127,7 @@ def test_all_is_stored(tmp_path: Path) -> None:
     with index.writer() as writer:
         writer.add({"id": "a", "body": "x", "größe": 1.5, "nan": float("nan"), "na": pd.NA, "no": None})
         for other in (b"bytes", {1, 2}, [float("nan")]):
-            with pytest.raises(tierdex.UsageError, match="document 1 has other members that are not stored"):
+            with pytest.raises(tierdex.UsageError, match="document 1 has other members that cannot"):
                 writer.add({"id": "b", "body": "x", "other": other})
         with pytest.warns(UserWarning, match="1 of the values had"):
             writer.add({"id": "c", "body": "x", "other": "\ud800"})
@@ -247,7 +247,7 @@ def test_tables_of_which_all_is_stored(tmp_path: Path, monkeypatch: pytest.Monke
     with index.writer() as writer:
         for documents in (table, table.to_batches()[0], pl.from_arrow(table), table.to_reader(), frame):
             assert writer.add_many(documents) == 1
-        with pytest.raises(tierdex.UsageError, match="document 0 has other members that are not stored: "):
+        with pytest.raises(tierdex.UsageError, match="document 0 has other members that cannot be stored"):
             writer.add_many(pa.table({"id": ["2"], "body": ["x"], "blob": [b"x"]}))
         ends = pa.py_buffer(pa.array([0, 1], pa.int32()).buffers()[1])
         damaged = pa.Array.from_buffers(pa.string(), 1, [None, ends, pa.py_buffer(b"\xff")])

@@ -28,7 +28,8 @@ class Others:
             others = self._rest(dict(document), "")
             return json.dumps(others, ensure_ascii=False, allow_nan=False) if others else ""
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"document {number} has other members that are not stored: {error}") from None
+            message = f"document {number} has other members that cannot be stored as JSON: {error}"
+            raise UsageError(message) from None
 
     def _rest(self, value: Any, prefix: str) -> Any:
         """The value without members; their names begin with ``prefix``."""

@@ -47,9 +47,9 @@ struct ExportArguments {
     dir: PathBuf,
     /// CIFF file to write
     file: PathBuf,
-    /// Field to export
-    #[arg(long, default_value = "text")]
-    field: String,
+    /// Field to export [default: the first one]
+    #[arg(long)]
+    field: Option<String>,
     /// Description in the header of the file
     #[arg(long, default_value = "exported by tierdex")]
     description: String,
@@ -73,10 +73,12 @@ pub fn run_ciff(arguments: &CiffCommandArguments) -> Outcome {
 }
 
 fn run_import(arguments: &ImportArguments) -> Outcome {
-    let mut schema = arguments.schema.schema(None, None)?;
+    let existing = arguments.commit.existing_schema(&arguments.out)?;
+    let mut schema = arguments.schema.schema(None, existing.as_ref())?;
     schema.stored = Stored::Nothing;
-    if schema.fields.iter().any(|field| field.positions) {
-        return Err(Failure::Usage("--positions: CIFF files have no positions".to_string()));
+    if let Some(field) = schema.fields.iter().find(|field| field.positions) {
+        let message = format!("field `{}` has positions, and CIFF files have no positions", field.name);
+        return Err(Failure::Usage(message));
     }
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let name = arguments.file.display().to_string();
@@ -97,7 +99,7 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     let report =
         report.map_err(|failure| if is_first { open::nothing_committed(failure) } else { failure })?;
     print_warnings(&name, &report);
-    print_report(&report, &arguments.out)
+    print_report(&report, &arguments.out.display().to_string())
 }
 
 fn run_export(arguments: &ExportArguments) -> Outcome {
@@ -107,6 +109,7 @@ fn run_export(arguments: &ExportArguments) -> Outcome {
         return Err(Failure::Usage(message));
     }
     let index = open::index(dir)?;
+    let field = field.as_deref().unwrap_or(&index.schema().fields[0].name);
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
     let mut out = RunFile::create(path).map_err(failed)?;
     let report = if path.extension().is_some_and(|extension| extension == "gz") {
@@ -118,7 +121,7 @@ fn run_export(arguments: &ExportArguments) -> Outcome {
         export(&index, field, description, &mut out)?
     };
     out.finish().map_err(failed)?;
-    print_report(&report, path)
+    print_report(&report, &format!("{}: field {field}", path.display()))
 }
 
 /// Opens a file that can be read by offset. A compressed file is decompressed to a temporary file without a
@@ -204,11 +207,10 @@ fn print_warnings(name: &str, report: &CiffReport) {
     }
 }
 
-fn print_report(report: &CiffReport, to: &Path) -> Outcome {
+fn print_report(report: &CiffReport, to: &str) -> Outcome {
     writeln!(
         stdout(),
-        "{}: {}, {}, {}",
-        to.display(),
+        "{to}: {}, {}, {}",
         size::show_count(report.documents, "document", "documents"),
         size::show_count(report.lists, "list", "lists"),
         size::show_count(report.postings, "posting", "postings")

@@ -4,7 +4,7 @@ use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::input::{Column, InputFormat, InputMembers, InputOptions, InputSource};
 use crate::run_file::{are_same_file, is_in_directory};
-use crate::schema_flags::{SchemaArguments, check_title};
+use crate::schema_flags::SchemaArguments;
 use crate::{index_job::IndexJob, open, problem_file::ProblemFile, size};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -76,6 +76,15 @@ impl CommitArguments {
         Some(Duration::from_secs(self.wait.into()))
     }
 
+    /// The schema of the index to which documents are appended.
+    pub fn existing_schema(&self, out: &Path) -> Outcome<Option<Schema>> {
+        if !self.append {
+            return Ok(None);
+        }
+        let newest = read_newest_commit(open::open_directory(out)?.as_ref(), OpenMode::Append)?;
+        Ok(newest.map(|manifest| manifest.schema))
+    }
+
     /// Opens the directory of the index, and creates it unless documents are appended.
     pub fn open_directory(&self, out: &Path) -> Outcome<Arc<PosixDisk>> {
         if self.append { open::open_directory(out) } else { output_disk(out) }
@@ -91,7 +100,7 @@ struct InputArguments {
     /// JSON: name of the id member; dots for members of nested objects, here and below
     #[arg(long, default_value = "id")]
     id_field: String,
-    /// JSON: name of the title member [default: title]
+    /// JSON: name of the member that is shown as the title of a document [default: title]
     #[arg(long)]
     title_field: Option<String>,
     /// JSON: name of the text member, without --field [default: text]
@@ -128,11 +137,10 @@ pub enum OnError {
 impl InputArguments {
     fn input_options(&self, schema: &Schema, output: &Path, list_all: bool) -> Outcome<InputOptions> {
         let mut members = InputMembers::of(schema);
-        if members.is_default {
-            let renamed = [&self.title_field, &self.text_field];
-            for (path, name) in members.paths.iter_mut().zip(renamed) {
-                *path = name.clone().unwrap_or_else(|| path.clone());
-            }
+        if InputMembers::can_be_renamed(schema) {
+            members
+                .rename(self.title_field.as_deref(), self.text_field.as_deref())
+                .map_err(Failure::Usage)?;
         } else if self.text_field.is_some() {
             let message = "--text-field names the text of an index without --field; name the member in a field, \
                            as in --field body:text:from=MEMBER";
@@ -155,21 +163,13 @@ impl IndexCommandArguments {
     /// The schema of the index: that of the commit to which documents are appended, with the fields that
     /// flags add, or else that of the flags.
     fn schema(&self) -> Outcome<Schema> {
-        let (flags, mut existing) = (&self.schema, None);
-        if self.commit.append {
-            existing = Manifest::read_newest(open::open_directory(&self.out)?.as_ref())?;
-        }
-        let (title, existing) = (self.input.title_field.as_deref(), existing.map(|manifest| manifest.schema));
-        // The flag says where the title of the default schema is; of others it names the member.
-        let is_default = !flags.has_fields() && existing.as_ref().is_none_or(InputMembers::are_default);
-        let title = title.filter(|_| !is_default);
-        match existing {
-            Some(schema) if !flags.has_any_flag() => {
-                check_title(title, &schema)?;
-                flags.with_synonyms(schema)
-            }
-            existing => flags.schema(title, existing.as_ref().filter(|_| flags.has_fields())),
-        }
+        let existing = self.commit.existing_schema(&self.out)?;
+        let title_is_renamed = match &existing {
+            Some(existing) => InputMembers::can_be_renamed(existing),
+            None => !self.schema.has_fields(),
+        };
+        let title = self.input.title_field.as_deref().filter(|_| !title_is_renamed);
+        self.schema.schema(title, existing.as_ref())
     }
 }
 

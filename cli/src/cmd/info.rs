@@ -64,7 +64,7 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         size::show_count(manifest.segments.len() as u64, "segment", "segments"),
         size::show_bytes(total_bytes(manifest))
     )?;
-    if manifest.version < FORMAT_VERSION {
+    if manifest.version < FORMAT_VERSION && !manifest.segments.is_empty() {
         writeln!(
             out,
             "format version {}; the next commit writes all segments again, in version {FORMAT_VERSION}",

@@ -567,8 +567,7 @@ mod tests {
         let title = vec!["\"title\":\"b\""; COUNT].join(",");
         let others: String = (0..COUNT).map(|number| format!("\"m{number}\":0,")).collect();
         let line = format!(r#"{{"text":[{list}],{others}{title}}}"#);
-        let mut schema = Schema::default();
-        schema.stored = Stored::All;
+        let schema = Schema { stored: Stored::All, ..Schema::default() };
         let options = InputOptions { members: InputMembers::of(&schema), ..InputOptions::default() };
         let found = parse_json_line(&line, &options, &mut Unindexed::default()).unwrap();
         assert_eq!((found.values.len(), &*found.joined(0)), (COUNT + 1, "b"));

@@ -31,13 +31,33 @@ impl InputMembers {
             title: schema.member(TITLE),
             text: schema.member(TEXT),
             keeps_others: schema.stored == Stored::All,
-            is_default: InputMembers::are_default(schema),
+            is_default: schema.members == [TITLE, TEXT],
         }
     }
 
-    /// Whether the members of a schema are those of the default one.
-    pub fn are_default(schema: &Schema) -> bool {
-        schema.members == [TITLE, TEXT]
+    /// Whether the title and the text of a schema may have other names in the input: it has the members of
+    /// the default schema, and those of fields that were added.
+    pub fn can_be_renamed(schema: &Schema) -> bool {
+        schema.members.len() >= 2 && schema.members[..2] == [TITLE, TEXT]
+    }
+
+    /// Sets the paths of title and text in the input.
+    ///
+    /// # Errors
+    /// Another member has the same path; the message says so.
+    pub fn rename(&mut self, title: Option<&str>, text: Option<&str>) -> Result<(), String> {
+        for (number, name) in [title, text].into_iter().enumerate() {
+            self.paths[number] = name.unwrap_or(&self.paths[number]).to_string();
+        }
+        let twice = (0..2).find(|&number| self.paths[number + 1..].contains(&self.paths[number]));
+        match twice {
+            None => Ok(()),
+            Some(number) => Err(format!(
+                "{} is {}, which is another member of the schema too",
+                ["--title-field", "--text-field"][number],
+                self.paths[number]
+            )),
+        }
     }
 
     /// The member whose path this is.

@@ -89,7 +89,10 @@ fn parse_files(files: &[TextFile], options: &InputOptions, sink: &mut Sink<'_>) 
         }
         let origin = Origin { file: &file.id, line: None };
         if options.members.text.is_none() {
-            let message = "a text file is a member `text`, which the schema does not have".to_string();
+            let message =
+                "a text file is indexed as the member `text`, which no field has; add it to one, as in \
+                           --field body:text:from=text"
+                    .to_string();
             sink.report.problem(ProblemKind::NoText, || origin.problem(ProblemKind::NoText, message));
             continue;
         }

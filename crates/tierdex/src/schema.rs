@@ -315,6 +315,9 @@ impl Schema {
             if self.fields[..i].iter().any(|other| other.name == field.name) {
                 return Err(Error::Usage(format!("field `{}` is named twice", field.name)));
             }
+            if field.members.is_empty() {
+                return Err(Error::Usage(format!("field `{}` has no members", field.name)));
+            }
             for (at, member) in field.members.iter().enumerate() {
                 if self.member(member).is_none() || field.members[..at].contains(member) {
                     let what = if self.member(member).is_none() { "unknown" } else { "named twice" };
@@ -809,7 +812,8 @@ mod tests {
         schema.fields[1].name = "no blanks".into();
         assert!(schema.validate().is_err());
         type Change = fn(&mut Schema);
-        let changes: [(Change, &str); 5] = [
+        let changes: [(Change, &str); 6] = [
+            (|schema| schema.fields[0].members.clear(), "field `text` has no members"),
             (|schema| schema.title = Some("subject".into()), "`subject`, is no member"),
             (|schema| schema.members.push("text".into()), "member `text` is named twice"),
             (

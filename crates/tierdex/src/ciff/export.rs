@@ -24,7 +24,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// than `i32::MAX`; [`Error::Storage`] when the index cannot be read or `out` cannot be written.
 pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write) -> Result<CiffReport> {
     let Some(number) = index.schema().field(field) else {
-        return Err(Error::Usage(format!("the index has no field `{field}`")));
+        let fields: Vec<&str> = index.schema().fields.iter().map(|field| field.name.as_str()).collect();
+        let message = format!("the index has no field `{field}`; it has {}", fields.join(", "));
+        return Err(Error::Usage(message));
     };
     let documents = check_count(index.documents())?;
     let (sizes, lengths) = (Vec::new(), vec![0; documents as usize]);

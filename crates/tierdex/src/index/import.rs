@@ -277,7 +277,11 @@ pub(super) fn import_segment(
 ) -> Result<SegmentMeta> {
     let ImportTarget { disk, schema, segment, stop } = *target;
     let [field] = schema.fields.as_slice() else {
-        return Err(Error::Usage("lists are imported into an index of one field".to_string()));
+        let names: Vec<&str> = schema.fields.iter().map(|field| field.name.as_str()).collect();
+        return Err(Error::Usage(format!(
+            "posting lists are imported into an index of one field; this one has {}",
+            names.join(", ")
+        )));
     };
     if schema.stored != Stored::Nothing || field.positions {
         return Err(Error::Usage("lists are imported without positions and stored text".to_string()));

@@ -68,8 +68,8 @@ impl Searcher {
     }
 
     /// The beginnings of the title and of the members of some fields, for display: at most
-    /// [`PREVIEW_TITLE_BYTES`] of the title, and an equal share of [`PREVIEW_TEXT_BYTES`] of each other member.
-    /// `None` when the index does not store them. Takes at most these bytes and
+    /// [`PREVIEW_TITLE_BYTES`] of the title, and of each other member an equal share of
+    /// [`PREVIEW_TEXT_BYTES`]. `None` when the index does not store them. Takes at most these bytes and
     /// [`UNPACK_BYTES`](crate::segment::read::UNPACK_BYTES) of memory, however long the document is.
     pub fn preview(&self, document: u32, fields: &[usize]) -> Result<Option<StoredDocument>> {
         let schema = self.index().schema();
