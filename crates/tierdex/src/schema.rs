@@ -1,20 +1,17 @@
 //! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms.
 
+mod field;
+mod format;
+mod messages;
 mod synonyms;
 
-use crate::bytes::{ByteReader, push_bytes, push_varint};
 use crate::{Error, Result, limits};
-use rust_stemmers::Algorithm;
+pub use field::{Analysis, Field, Language, NormKind, Tokenizer};
+pub(crate) use messages::list_names;
+use messages::{Setting, differences_of};
 pub use synonyms::Synonyms;
 pub(crate) use synonyms::{Alternatives, AlternativesByWords};
 pub use tierdex_codec::Codec;
-
-/// Maximum number of characters of a setting or of a name in an error message: a list of stop words can be
-/// long.
-const SETTING_CHARS_MAX: usize = 40;
-
-/// Maximum number of names of members or fields in an error message.
-const NAMES_SHOWN_MAX: usize = 10;
 
 /// The named parts of documents, the text fields that index them, and what is stored for display.
 ///
@@ -59,66 +56,6 @@ pub enum Stored {
     All,
 }
 
-/// One text field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Name, as in queries (`name:term`): 1 to 64 of the characters a-z, A-Z, 0-9, _ and -.
-    pub name: String,
-    /// The members of a document that are indexed in this field, in this order.
-    pub members: Vec<String>,
-    /// How the text of documents and of queries becomes terms.
-    pub analysis: Analysis,
-    /// Words that find other words.
-    pub synonyms: Synonyms,
-    /// Whether positions are indexed: phrase queries need them.
-    pub positions: bool,
-    /// The precision of document lengths.
-    pub norms: NormKind,
-    /// Codec of the documents in posting lists.
-    pub doc_codec: Codec,
-    /// Codec of frequencies and positions; never a delta codec.
-    pub freq_codec: Codec,
-}
-
-/// The precision of the stored document lengths, which scores depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NormKind {
-    /// One byte a document: exact below 128, within 1/64 below 512.
-    Byte,
-    /// Four bytes a document, exact.
-    Exact,
-}
-
-/// How text becomes terms: tokenizer, accent folding, stop words and stemmer, in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Analysis {
-    /// The tokenizer.
-    pub tokenizer: Tokenizer,
-    /// Whether accents are folded (`é` to `e`).
-    pub fold_accents: bool,
-    /// Words that are not indexed, in lower case and with accents folded if they are; sorted, without
-    /// duplicates.
-    pub stop_words: Vec<String>,
-    /// The language of the Snowball stemmer; `None` if words are not stemmed.
-    pub stemmer: Option<Language>,
-}
-
-/// Splits text into tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Tokenizer {
-    /// Words of any script with their marks, in lower case and normalization form C; of text without blanks
-    /// (Chinese, Japanese, Thai, Lao, Khmer, Burmese) each two neighbouring characters
-    /// (`crates/tierdex/src/text/words.rs`).
-    #[default]
-    Unicode,
-    /// The longest runs of alphanumeric characters, in lower case; a combining mark ends a word.
-    Alphanumeric,
-    /// The longest runs of characters other than white space, unchanged, for text that is already tokenized.
-    Whitespace,
-}
-
 impl Stored {
     /// Name: `nothing`, `members` or `all`.
     pub fn name(self) -> &'static str {
@@ -130,99 +67,10 @@ impl Stored {
     }
 }
 
-impl NormKind {
-    /// Name: `byte` or `exact`.
-    pub fn name(self) -> &'static str {
-        match self {
-            NormKind::Byte => "byte",
-            NormKind::Exact => "exact",
-        }
-    }
-}
-
-impl Tokenizer {
-    /// All tokenizers.
-    pub const ALL: [Tokenizer; 3] = [Tokenizer::Unicode, Tokenizer::Alphanumeric, Tokenizer::Whitespace];
-
-    /// Name: `unicode`, `alphanumeric` or `whitespace`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tokenizer::Unicode => "unicode",
-            Tokenizer::Alphanumeric => "alphanumeric",
-            Tokenizer::Whitespace => "whitespace",
-        }
-    }
-}
-
-macro_rules! languages {
-    ($($variant:ident $id:literal $name:literal),* $(,)?) => {
-        /// Languages with a Snowball stemmer.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        #[allow(missing_docs)]
-        pub enum Language { $($variant),* }
-
-        impl Language {
-            /// All languages.
-            pub const ALL: &'static [Language] = &[$(Language::$variant),*];
-
-            /// Name in lower case, such as `english`.
-            pub fn name(self) -> &'static str {
-                match self { $(Language::$variant => $name),* }
-            }
-
-            /// The number of the language in manifests.
-            fn id(self) -> u8 {
-                match self { $(Language::$variant => $id),* }
-            }
-
-            /// The Snowball stemmer of the language.
-            pub(crate) fn algorithm(self) -> Algorithm {
-                match self { $(Language::$variant => Algorithm::$variant),* }
-            }
-        }
-    };
-}
-
-languages! {
-    Arabic 1 "arabic", Danish 2 "danish", Dutch 3 "dutch", English 4 "english", Finnish 5 "finnish",
-    French 6 "french", German 7 "german", Greek 8 "greek", Hungarian 9 "hungarian", Italian 10 "italian",
-    Norwegian 11 "norwegian", Portuguese 12 "portuguese", Romanian 13 "romanian", Russian 14 "russian",
-    Spanish 15 "spanish", Swedish 16 "swedish", Tamil 17 "tamil", Turkish 18 "turkish",
-}
-
-impl Language {
-    /// The language with this [`Language::name`].
-    pub fn from_name(name: &str) -> Option<Language> {
-        Language::ALL.iter().copied().find(|language| language.name() == name)
-    }
-
-    fn from_id(id: u8) -> Option<Language> {
-        Language::ALL.iter().copied().find(|language| language.id() == id)
-    }
-}
-
 impl Default for Schema {
     /// One field, `text`, of the members `title` and `text`, which are stored.
     fn default() -> Schema {
         Schema::of(vec![Field::new("text", &["title", "text"])])
-    }
-}
-
-impl Field {
-    /// A field of these members with the default analysis, without positions, with one-byte norms and the
-    /// default codecs.
-    pub fn new(name: &str, members: &[&str]) -> Field {
-        Field {
-            name: name.to_string(),
-            members: members.iter().map(|member| member.to_string()).collect(),
-            analysis: Analysis::default(),
-            synonyms: Synonyms::default(),
-            positions: false,
-            norms: NormKind::Byte,
-            doc_codec: Codec::Auto,
-            freq_codec: Codec::Pfor256,
-        }
     }
 }
 
@@ -386,62 +234,6 @@ impl Schema {
             Setting::of_names("fields", &fields),
         ]
     }
-
-    /// Appends the schema in the format of the manifest.
-    #[doc(hidden)]
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(match self.stored {
-            Stored::Nothing => 0,
-            Stored::Members => 1,
-            Stored::All => 2,
-        });
-        push_varint(out, self.members.len() as u64);
-        for member in &self.members {
-            push_bytes(out, member.as_bytes());
-        }
-        let title = self.title.as_ref().and_then(|title| self.member(title));
-        push_varint(out, title.map_or(0, |number| number as u64 + 1));
-        push_varint(out, self.fields.len() as u64);
-        for field in &self.fields {
-            push_bytes(out, field.name.as_bytes());
-            let members = self.members_of(field);
-            push_varint(out, members.len() as u64);
-            members.iter().for_each(|member| push_varint(out, *member as u64));
-            field.write_settings(out);
-        }
-    }
-
-    /// Checksum of the schema in the format of the manifest: equal for equal schemas.
-    pub(crate) fn checksum(&self) -> u32 {
-        let mut bytes = Vec::new();
-        self.write(&mut bytes);
-        crc32c::crc32c(&bytes)
-    }
-
-    /// Reads a schema in the format of the manifest of this version.
-    #[doc(hidden)]
-    pub fn read(view: &mut ByteReader<'_>, version: u16) -> Result<Schema> {
-        let (stored, members, title) =
-            if version < MEMBERS_VERSION { old_members(view)? } else { read_members(view)? };
-        let count = view.varint()?;
-        if count == 0 || count > limits::FIELDS_MAX as u64 {
-            return Err(view.corrupt("impossible number of fields"));
-        }
-        let fields = (0..count)
-            .map(|_| {
-                let name = view.string(limits::FIELD_NAME_BYTES_MAX)?.to_string();
-                let members = if version < MEMBERS_VERSION {
-                    members_of_old_source(view)?
-                } else {
-                    read_members_of_field(view, &members)?
-                };
-                Field::read_settings(view, version, name, members)
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let schema = Schema { members, title, fields, stored };
-        schema.validate().map_err(|error| view.corrupt(error.to_string()))?;
-        Ok(schema)
-    }
 }
 
 /// The members of a schema in the order of their numbers: `first`, the title, those of the fields.
@@ -455,242 +247,10 @@ fn number_members(first: &[String], title: Option<&String>, fields: &[Field]) ->
     members
 }
 
-/// The first version in which a schema names the members of documents.
-const MEMBERS_VERSION: u16 = 7;
-
-/// What is stored, members, and title.
-type MembersOfSchema = (Stored, Vec<String>, Option<String>);
-
-/// What documents consisted of before they had members: a title and a text.
-fn old_members(view: &mut ByteReader<'_>) -> Result<MembersOfSchema> {
-    let stored = if read_flag(view)? { Stored::Members } else { Stored::Nothing };
-    Ok((stored, vec!["title".to_string(), "text".to_string()], Some("title".to_string())))
-}
-
-fn members_of_old_source(view: &mut ByteReader<'_>) -> Result<Vec<String>> {
-    let members: &[&str] = match view.u8()? {
-        0 => &["title"],
-        1 => &["text"],
-        2 => &["title", "text"],
-        _ => return Err(view.corrupt("unknown field source")),
-    };
-    Ok(members.iter().map(|member| member.to_string()).collect())
-}
-
-fn read_members(view: &mut ByteReader<'_>) -> Result<MembersOfSchema> {
-    let stored = match view.u8()? {
-        0 => Stored::Nothing,
-        1 => Stored::Members,
-        2 => Stored::All,
-        _ => return Err(view.corrupt("unknown kind of storing")),
-    };
-    let count = view.varint()?;
-    if count > limits::MEMBERS_MAX as u64 {
-        return Err(view.corrupt("impossible number of members"));
-    }
-    let members = (0..count)
-        .map(|_| view.string(limits::MEMBER_NAME_BYTES_MAX).map(str::to_string))
-        .collect::<Result<Vec<_>>>()?;
-    let title = match view.varint()?.checked_sub(1) {
-        None => None,
-        Some(number) => Some(member_name(view, &members, number)?),
-    };
-    Ok((stored, members, title))
-}
-
-fn read_members_of_field(view: &mut ByteReader<'_>, members: &[String]) -> Result<Vec<String>> {
-    let count = view.varint()?;
-    if count > members.len() as u64 {
-        return Err(view.corrupt("impossible number of members"));
-    }
-    let numbers = (0..count).map(|_| view.varint()).collect::<Result<Vec<_>>>()?;
-    numbers.into_iter().map(|number| member_name(view, members, number)).collect()
-}
-
-fn member_name(view: &ByteReader<'_>, members: &[String], number: u64) -> Result<String> {
-    let found = usize::try_from(number).ok().and_then(|number| members.get(number));
-    found.cloned().ok_or_else(|| view.corrupt("a member that the schema does not have"))
-}
-
-impl Field {
-    /// Whether this field indexes documents as another one does: they are equal but for their synonyms.
-    fn indexes_as(&self, other: &Field) -> bool {
-        Field { synonyms: other.synonyms.clone(), ..self.clone() } == *other
-    }
-
-    fn validate(&self) -> Result<()> {
-        let is_valid_name = !self.name.is_empty()
-            && self.name.len() <= limits::FIELD_NAME_BYTES_MAX
-            && self.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if !is_valid_name {
-            return Err(Error::Usage(format!(
-                "field name `{}` is not 1 to {} of the characters a-z, A-Z, 0-9, _ and -",
-                self.name,
-                limits::FIELD_NAME_BYTES_MAX
-            )));
-        }
-        if self.freq_codec.is_delta() {
-            return Err(Error::Usage(format!(
-                "codec {} cannot hold frequencies: they are not sorted; use {}",
-                self.freq_codec.name(),
-                self.freq_codec.plain().name()
-            )));
-        }
-        let words = &self.analysis.stop_words;
-        if words.len() > limits::STOP_WORDS_MAX || words.iter().any(|w| w.len() > limits::TERM_BYTES_MAX) {
-            return Err(Error::TooLarge(format!(
-                "more than {} stop words, or one of over {} bytes",
-                limits::STOP_WORDS_MAX,
-                limits::TERM_BYTES_MAX
-            )));
-        }
-        if !words.is_sorted_by(|a, b| a < b) {
-            return Err(Error::Usage("stop words are not sorted and unique".to_string()));
-        }
-        Ok(())
-    }
-
-    fn settings(&self) -> [Setting; 9] {
-        let words = &self.analysis.stop_words;
-        [
-            Setting::of_names("members", &self.members),
-            Setting::new("positions", yes_no(self.positions)),
-            Setting::new("norms", self.norms.name()),
-            Setting::new("codec", self.doc_codec.name()),
-            Setting::new("codec of frequencies", self.freq_codec.name()),
-            Setting::new("tokenizer", self.analysis.tokenizer.name()),
-            Setting::new("accents folded", yes_no(self.analysis.fold_accents)),
-            Setting::new("stemmer", self.analysis.stemmer.map_or("none", Language::name)),
-            Setting::new("stop words", format!("{} {}", words.len(), words.join(" ")).trim_end()),
-        ]
-    }
-
-    /// Appends what follows name and members.
-    fn write_settings(&self, out: &mut Vec<u8>) {
-        out.push(u8::from(self.positions));
-        out.push(match self.norms {
-            NormKind::Byte => 1,
-            NormKind::Exact => 4,
-        });
-        out.push(self.doc_codec.id());
-        out.push(self.freq_codec.id());
-        out.push(match self.analysis.tokenizer {
-            Tokenizer::Alphanumeric => 0,
-            Tokenizer::Whitespace => 1,
-            Tokenizer::Unicode => 2,
-        });
-        out.push(u8::from(self.analysis.fold_accents));
-        out.push(self.analysis.stemmer.map_or(0, Language::id));
-        push_varint(out, self.analysis.stop_words.len() as u64);
-        for word in &self.analysis.stop_words {
-            push_bytes(out, word.as_bytes());
-        }
-        self.synonyms.write(out);
-    }
-
-    /// Reads what follows name and members.
-    fn read_settings(
-        view: &mut ByteReader<'_>,
-        version: u16,
-        name: String,
-        members: Vec<String>,
-    ) -> Result<Field> {
-        let positions = read_flag(view)?;
-        let norms = match view.u8()? {
-            1 => NormKind::Byte,
-            4 => NormKind::Exact,
-            _ => return Err(view.corrupt("unknown kind of norms")),
-        };
-        let doc_codec = read_codec(view)?;
-        let freq_codec = read_codec(view)?;
-        let analysis = Analysis::read(view)?;
-        let synonyms = if version < MEMBERS_VERSION { Synonyms::default() } else { Synonyms::read(view)? };
-        Ok(Field { name, members, analysis, synonyms, positions, norms, doc_codec, freq_codec })
-    }
-}
-
-impl Analysis {
-    fn read(view: &mut ByteReader<'_>) -> Result<Analysis> {
-        let tokenizer = match view.u8()? {
-            0 => Tokenizer::Alphanumeric,
-            1 => Tokenizer::Whitespace,
-            2 => Tokenizer::Unicode,
-            _ => return Err(view.corrupt("unknown tokenizer")),
-        };
-        let fold_accents = read_flag(view)?;
-        let stemmer = match view.u8()? {
-            0 => None,
-            id => Some(Language::from_id(id).ok_or_else(|| view.corrupt("unknown stemmer"))?),
-        };
-        let count = view.varint()?;
-        if count > limits::STOP_WORDS_MAX as u64 {
-            return Err(view.corrupt("too many stop words"));
-        }
-        let stop_words = (0..count)
-            .map(|_| view.string(limits::TERM_BYTES_MAX).map(str::to_string))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(Analysis { tokenizer, fold_accents, stop_words, stemmer })
-    }
-}
-
-/// A setting of a schema, for messages.
-struct Setting {
-    name: &'static str,
-    /// What is compared.
-    value: String,
-    /// What is shown of it.
-    shown: String,
-}
-
-impl Setting {
-    fn new(name: &'static str, value: &str) -> Setting {
-        Setting { name, value: value.to_string(), shown: shorten(value) }
-    }
-
-    fn of_names(name: &'static str, names: &[String]) -> Setting {
-        Setting { name, value: names.join("\n"), shown: list_names(names, ", ") }
-    }
-}
-
-/// The settings whose values differ.
-fn differences_of<const N: usize>(own: [Setting; N], others: [Setting; N]) -> Vec<String> {
-    let differ = own.into_iter().zip(others).filter(|(own, other)| own.value != other.value);
-    differ.map(|(own, other)| format!("{}: {}, here {}", own.name, own.shown, other.shown)).collect()
-}
-
-/// The first names of a list, and the number of the others.
-pub(crate) fn list_names(names: &[String], separator: &str) -> String {
-    let shown: Vec<_> = names.iter().take(NAMES_SHOWN_MAX).map(|name| shorten(name)).collect();
-    let shown = shown.join(separator);
-    match names.len().saturating_sub(NAMES_SHOWN_MAX) {
-        0 => shown,
-        others => format!("{shown} and {others} more"),
-    }
-}
-
-fn shorten(text: &str) -> String {
-    text.chars().take(SETTING_CHARS_MAX).collect()
-}
-
-fn yes_no(value: bool) -> &'static str {
-    if value { "yes" } else { "no" }
-}
-
-fn read_flag(view: &mut ByteReader<'_>) -> Result<bool> {
-    match view.u8()? {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(view.corrupt("a flag is neither 0 nor 1")),
-    }
-}
-
-fn read_codec(view: &mut ByteReader<'_>) -> Result<Codec> {
-    Codec::from_id(view.u8()?).ok_or_else(|| view.corrupt("unknown codec"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::ByteReader;
 
     #[test]
     fn schemas_round_trip() {

@@ -210,7 +210,11 @@ impl OpenPart {
     fn open_sharing(disk: Arc<dyn Disk>, other: Option<&OpenPart>) -> Result<OpenPart> {
         loop {
             let manifest = Manifest::read_newest(disk.as_ref())?;
-            let Some(manifest) = manifest else { return Err(no_index(disk.as_ref())) };
+            let Some(mut manifest) = manifest else { return Err(no_index(disk.as_ref())) };
+            if let Some(other) = other.filter(|other| other.manifest.schema == manifest.schema) {
+                // What was found out about its synonyms is kept.
+                manifest.schema = other.manifest.schema.clone();
+            }
             // An open segment is read in the same way with a schema that has further fields and members.
             let other = other.filter(|other| manifest.schema.extends(&other.manifest.schema));
             let open = other.map_or(&[][..], |other| &other.segments);
