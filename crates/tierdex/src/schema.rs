@@ -356,7 +356,7 @@ mod tests {
         let mut changed = people();
         changed.positions = true;
         let changed = schema.with_fields(vec![changed]);
-        assert_eq!(schema.differences(&changed), "positions: no, here yes");
+        assert_eq!(schema.differences(&changed), "field people: positions: no, here yes");
         let twice = schema.with_fields(vec![Field::new("a", &["a"]), Field::new("a", &["a"])]);
         assert!(twice.validate().is_err_and(|error| error.to_string().contains("field `a` is named twice")));
     }

@@ -281,7 +281,7 @@ fn results_equal_those_of_the_naive_engine() {
 #[test]
 fn a_sloppy_frequency_is_at_most_that_of_the_rarest_term() {
     const TERMS: usize = 10;
-    const TERM_DISTANCE: usize = 36;
+    const TERM_DISTANCE: usize = 12;
     let name = |term: usize| if term == 0 { "once".to_string() } else { format!("t{term}") };
     let phrase = Query::Phrase {
         field: 0,

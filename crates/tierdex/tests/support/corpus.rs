@@ -4,7 +4,7 @@ use super::random::Random;
 use tierdex::codec::Codec;
 use tierdex::schema::{Analysis, Field, NormKind, Schema, Stored, Tokenizer};
 
-/// One document.
+/// One document. A `|` in a title or text separates two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestDocument {
     pub id: String,
@@ -16,6 +16,12 @@ impl TestDocument {
     /// A document.
     pub fn new(id: impl ToString, title: &str, text: impl Into<String>) -> TestDocument {
         TestDocument { id: id.to_string(), title: title.to_string(), text: text.into() }
+    }
+
+    /// Names and values of the members.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        let titles = self.title.split('|').map(|value| ("title", value));
+        titles.chain(self.text.split('|').map(|value| ("text", value)))
     }
 
     /// Documents without titles, with their numbers as ids.

@@ -100,7 +100,7 @@ pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result
     let show = |document| -> Result<_> {
         let stored = searcher
             .stored(document)?
-            .map(|stored| (stored.values("title").join(" "), stored.values("text").join(" ")));
+            .map(|stored| (stored.values("title").join("|"), stored.values("text").join("|")));
         Ok((searcher.id(document)?, stored))
     };
     let rows = found.hits.iter().enumerate().map(|(place, hit)| {
@@ -229,7 +229,7 @@ pub fn assert_sound(disk: &dyn Disk) {
 
 /// Adds documents to a disk that does not fail.
 pub fn add_documents(writer: &mut IndexWriter, docs: &[TestDocument]) {
-    docs.iter().for_each(|doc| writer.add(&doc.id, [("title", &doc.title), ("text", &doc.text)]).unwrap());
+    docs.iter().for_each(|doc| writer.add(&doc.id, doc.values()).unwrap());
 }
 
 fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {

@@ -185,7 +185,9 @@ impl FieldModel {
         for (document, doc) in (0u32..).zip(docs) {
             let member = |name: &String| if name == "title" { &*doc.title } else { &*doc.text };
             let mut length = 0;
-            for (first_position, text) in (0..).step_by(VALUE_POSITIONS).zip(field.members.iter().map(member))
+            for (first_position, text) in (0..)
+                .step_by(VALUE_POSITIONS)
+                .zip(field.members.iter().flat_map(|name| member(name).split('|')))
             {
                 for (position, token) in (first_position..).zip(tokenize(text, field.analysis.tokenizer)) {
                     if token.len() <= 255 && !stop_words.contains(token.as_str()) {

@@ -366,12 +366,13 @@ fn answers_of(schema: &Schema, docs: &[TestDocument]) -> Answers {
     QUERIES.split("; ").enumerate().map(answer).collect()
 }
 
-/// A document of few different words, so that the queries have matches in every generation.
+/// A document of few different words, so that the queries have matches in every generation. Title and text have
+/// up to two values.
 fn script_document(number: usize) -> TestDocument {
     let mut random = Random::new(number as u64);
     let mut words = |count: usize| {
         let words = (0..count).map(|_| format!("w{}", random.skewed(9)));
-        words.collect::<Vec<_>>().join(" ")
+        words.collect::<Vec<_>>().join(" ").replacen(' ', "|", 1)
     };
     let title = words(1 + number % 3);
     let text = format!("all {} only{number}", words(3 + number % 4));
@@ -383,12 +384,8 @@ fn script_options(number: usize) -> AnswerOptions {
     AnswerOptions { shown: if number == 1 { 3 } else { 0 }, ..AnswerOptions::default() }
 }
 
-/// Adds documents, of which titles and texts have up to two values.
 fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<()> {
-    docs.iter().try_for_each(|doc| {
-        let values = |name, text| str::splitn(text, 2, ' ').map(move |value| (name, value));
-        writer.add(&doc.id, values("title", &doc.title).chain(values("text", &doc.text)))
-    })
+    docs.iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))
 }
 
 fn compare_answers(index: &Index, expected: &Answers) -> Result<(), String> {
