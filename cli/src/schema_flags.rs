@@ -49,9 +49,9 @@ pub struct SchemaArguments {
     /// NAME of documents; from= names another member, or several: people:text:from=from+headers.to indexes
     /// `from`, and `to` in the object `headers`. Repeat the flag for each field: words without a field name
     /// are searched in the first one. Further settings: positions, fold-accents, stem=, stop-words=,
-    /// synonyms=, tokenizer=, norms=, codec= and freq-codec=, as in subject:text:stem=english:positions [default: as the
-    /// flags of these names]. With --append the fields are added to the index: documents that it has already
-    /// are not found in them [default: one field, text, of the members title and text]
+    /// synonyms=, tokenizer=, norms=, codec= and freq-codec=, as in subject:text:stem=english:positions
+    /// [default: as the flags of these names]. With --append the fields are added to the index: documents
+    /// that it has already are not found in them [default: one field, text, of the members title and text]
     #[arg(long = "field", value_name = "FIELD", conflicts_with = "schema_file")]
     fields: Vec<String>,
     /// The fields from a JSON file: {"fields": [{"name": "subject", "from": ["headers.subject"], "stem":

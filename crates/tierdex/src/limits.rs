@@ -9,9 +9,9 @@ pub const DOCUMENTS_MAX: u64 = u32::MAX as u64 - 1;
 /// Maximum number of tokens of a field of a document that are indexed; later tokens are not.
 pub const FIELD_TOKENS_MAX: u32 = 1 << 26;
 
-/// Number of positions between the values of a document in a field. A phrase with its slop is shorter, so that
-/// it never matches across values. The index of 60,000 documents of 170 words with a title is larger by 0.9%
-/// with 128, 1.0% with 256 and 1.5% with 1,024.
+/// Number of positions between the values of a document in a field. A phrase with its slop is shorter, so
+/// that it never matches across values. The index of 60,000 documents of 170 words with a title is larger by
+/// 0.9% with 128, 1.0% with 256 and 1.5% with 1,024.
 pub const POSITION_GAP: u32 = 128;
 
 /// Maximum bytes of an external id.

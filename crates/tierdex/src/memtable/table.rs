@@ -41,8 +41,8 @@ impl FieldTable {
         }
     }
 
-    /// Adds the next document, which has these values in the field. Returns the number of tokens from position
-    /// `tokens_max` on, which are not indexed.
+    /// Adds the next document, which has these values in the field. Returns the number of tokens from
+    /// position `tokens_max` on, which are not indexed.
     ///
     /// With positions there is a gap between values, so that no phrase matches across them, and the longest
     /// value comes first: then only the tokens of the others have positions that a gap makes larger.

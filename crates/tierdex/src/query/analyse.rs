@@ -186,8 +186,8 @@ impl<'a> QueryAnalyzer<'a> {
         (field, clauses.iter().map_while(word).collect())
     }
 
-    /// Converts words that follow one another, with their synonyms. Synonyms of several words are alternatives
-    /// of all of these together if the words are required, else further alternatives.
+    /// Converts words that follow one another, with their synonyms. Synonyms of several words are
+    /// alternatives of all of these together if the words are required, else further alternatives.
     fn convert_word_run(
         &mut self,
         field: usize,

@@ -7,8 +7,8 @@ use crate::limits::{
 };
 use crate::{Error, Result, schema::Schema};
 
-/// Maximum number of queries inside one another. A pair of parentheses is parsed to at most two of them, and a
-/// word with synonyms to at most four.
+/// Maximum number of queries inside one another. A pair of parentheses is parsed to at most two of them, and
+/// a word with synonyms to at most four.
 const LEVELS_MAX: usize = 2 * QUERY_DEPTH_MAX + 4;
 
 /// The distance of the last term of a phrase from the first one.

@@ -366,8 +366,8 @@ fn answers_of(schema: &Schema, docs: &[TestDocument]) -> Answers {
     QUERIES.split("; ").enumerate().map(answer).collect()
 }
 
-/// A document of few different words, so that the queries have matches in every generation. Title and text have
-/// up to two values.
+/// A document of few different words, so that the queries have matches in every generation. Title and text
+/// have up to two values.
 fn script_document(number: usize) -> TestDocument {
     let mut random = Random::new(number as u64);
     let mut words = |count: usize| {
