@@ -10,13 +10,13 @@ use serde_json::json;
 use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 use std::{path::Path, sync::Arc};
-use tierdex::schema::{Field, Schema};
+use tierdex::schema::Field;
 use tierdex::{Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
 
 /// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
     pub disk: Arc<dyn Disk>,
-    pub schema: Schema,
+    pub schema: open::WriterSchema,
     pub mode: OpenMode,
     pub options: InputOptions,
     pub threads: usize,

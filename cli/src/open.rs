@@ -45,18 +45,46 @@ pub fn joined_path(dirs: &[PathBuf]) -> PathBuf {
     }
 }
 
+/// The schema for a writer.
+pub struct WriterSchema {
+    /// The schema of the next commit.
+    pub schema: Schema,
+    /// The schema of the index from which it was made, if documents are appended.
+    pub existing: Option<Schema>,
+}
+
+impl WriterSchema {
+    fn open(
+        &self,
+        disk: Arc<dyn Disk>,
+        mode: OpenMode,
+        options: WriterOptions,
+    ) -> tierdex::Result<IndexWriter> {
+        let Some(existing) = &self.existing else {
+            return IndexWriter::open(disk, self.schema.clone(), mode, options);
+        };
+        IndexWriter::open_extended(disk, options, |newest| match newest == existing {
+            true => Ok(self.schema.clone()),
+            false => Err(tierdex::Error::Usage(
+                "another writer has changed the fields or synonyms of the index; run the command again"
+                    .to_string(),
+            )),
+        })
+    }
+}
+
 /// Opens a writer. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for
 /// it.
 pub fn open_writer(
     disk: Arc<dyn Disk>,
-    schema: &Schema,
+    schema: &WriterSchema,
     mode: OpenMode,
     options: &WriterOptions,
     wait: Option<Duration>,
 ) -> Outcome<IndexWriter> {
     let start = Instant::now();
     loop {
-        match IndexWriter::open(disk.clone(), schema.clone(), mode, options.clone()) {
+        match schema.open(disk.clone(), mode, options.clone()) {
             Err(tierdex::Error::Busy(_)) if wait.is_some_and(|wait| start.elapsed() < wait) => {
                 options.stop.check()?;
                 std::thread::sleep(LOCK_RETRY_INTERVAL);

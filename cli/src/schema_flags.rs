@@ -36,7 +36,7 @@ pub struct SchemaArguments {
     #[arg(long)]
     stop_words: Option<String>,
     /// A file of synonyms for queries, in the format of Solr, a rule on each line: `tv, television` or
-    /// `telly => tv`. They can be changed with --append [default: none]
+    /// `telly => tv`. With --append they replace those of all fields [default: none]
     #[arg(long, value_name = "FILE")]
     synonyms: Option<String>,
     /// Remove accents: é becomes e, and ligatures such as ﬁ become letters
@@ -136,7 +136,7 @@ pub fn check_title(title: Option<&str>, existing: &Schema) -> Outcome {
     }
     let shown = shown.map_or("no title".to_string(), |shown| format!("the title `{shown}`"));
     Err(Failure::Usage(format!(
-        "title `{}`: the index has {shown}, which does not change; leave --title-field out",
+        "title `{}`: the index has {shown}, which does not change; leave it out",
         title.unwrap_or_default()
     )))
 }

@@ -139,7 +139,7 @@ impl Tally {
         let documents = show_count(long_word_documents, "document", "documents");
         let long = format!("longer than {TERM_BYTES_MAX} bytes skipped in {documents}");
         let most = show_number(u64::from(FIELD_TOKENS_MAX));
-        let beyond = format!("after the first {most} of a document skipped");
+        let beyond = format!("behind the first {most} positions of a document skipped");
         [
             count_clause(long_words, "word", "words", &long),
             count_clause(tokens_beyond, "word", "words", &beyond),

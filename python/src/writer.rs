@@ -70,13 +70,7 @@ impl OpenWriter {
     fn try_to_open(&self, stop: &StopSignal) -> tierdex::Result<IndexWriter> {
         let options = WriterOptions { memory: self.memory, stop: stop.clone() };
         let disk = Arc::new(PosixDisk::open(&self.path)?);
-        match Manifest::read_newest(disk.as_ref())?.filter(|_| !self.fields.is_empty()) {
-            Some(Manifest { schema, .. }) => {
-                let schema = schema.with_fields(self.fields.clone());
-                IndexWriter::open(disk, schema, OpenMode::Append, options)
-            }
-            None => IndexWriter::append(&self.path, options),
-        }
+        IndexWriter::open_extended(disk, options, |schema| Ok(schema.with_fields(self.fields.clone())))
     }
 }
 

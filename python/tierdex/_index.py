@@ -122,7 +122,7 @@ class Index:
         commit does, and later ones do not.
         ``wait``: seconds to wait for another writer to end, before :class:`BusyError`.
         ``add_fields``: fields that the first commit adds to the index, ``{"author": Text()}``. Documents that
-        were indexed before are not found in them. A field that the index has does not change.
+        were indexed before are not found in them. Of a field that the index has only the synonyms change.
         """
         wait, fields = real_number("wait", wait), field_tuples(add_fields or {})
         return Writer(self._native._writer(memory, _threads(threads), merge, wait, fields))

@@ -80,6 +80,8 @@ class Text:
         self.stop_words: tuple[str, ...] = (
             tuple(_tierdex._ENGLISH_STOP_WORDS) if stop_words == "english" else tuple(stop_words or ())
         )
+        if isinstance(synonyms, str):
+            raise UsageError(f"synonyms is {synonyms!r}; it is a list of rules, such as [{synonyms!r}]")
         self.synonyms: tuple[str, ...] = tuple(synonyms or ())
         self.fold_accents: bool = fold_accents
         self.tokenizer: Tokenizer = tokenizer
@@ -111,7 +113,19 @@ class Text:
 
     @staticmethod
     def _of(field: Any) -> Text:
-        (name, members, tokenizer, fold_accents, stop_words, stem, positions, norms, codec, freq_codec, synonyms) = field
+        (
+            name,
+            members,
+            tokenizer,
+            fold_accents,
+            stop_words,
+            stem,
+            positions,
+            norms,
+            codec,
+            freq_codec,
+            synonyms,
+        ) = field
         return Text(
             members=None if tuple(members) == Text()._members(name) else members,
             stem=stem,

@@ -80,6 +80,7 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
         let message = format!("field `{}` has positions, and CIFF files have no positions", field.name);
         return Err(Failure::Usage(message));
     }
+    let schema = open::WriterSchema { schema, existing };
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let name = arguments.file.display().to_string();
     let mut file =

@@ -91,7 +91,7 @@ fn build_index(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
     let source = InputSource::open(&[folder.to_path_buf()], &options).map_err(Failure::Usage)?;
     let job = IndexJob {
         disk: output_disk(out)?,
-        schema,
+        schema: open::WriterSchema { schema, existing: None },
         mode: OpenMode::New,
         options,
         threads: std::thread::available_parallelism().map_or(1, usize::from),

@@ -162,14 +162,14 @@ impl InputArguments {
 impl IndexCommandArguments {
     /// The schema of the index: that of the commit to which documents are appended, with the fields that
     /// flags add, or else that of the flags.
-    fn schema(&self) -> Outcome<Schema> {
+    fn schema(&self) -> Outcome<open::WriterSchema> {
         let existing = self.commit.existing_schema(&self.out)?;
         let title_is_renamed = match &existing {
             Some(existing) => InputMembers::can_be_renamed(existing),
             None => !self.schema.has_fields(),
         };
         let title = self.input.title_field.as_deref().filter(|_| !title_is_renamed);
-        self.schema.schema(title, existing.as_ref())
+        Ok(open::WriterSchema { schema: self.schema.schema(title, existing.as_ref())?, existing })
     }
 }
 
@@ -189,7 +189,8 @@ fn check_report_path(arguments: &IndexCommandArguments) -> Outcome {
 pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
     check_report_path(arguments)?;
     let schema = arguments.schema()?;
-    let options = arguments.input.input_options(&schema, &arguments.out, arguments.report.is_some())?;
+    let options =
+        arguments.input.input_options(&schema.schema, &arguments.out, arguments.report.is_some())?;
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
     let memory = arguments.memory.unwrap_or_else(default_memory);
     if memory < MEMORY_MIN {

@@ -6,7 +6,8 @@ pub const TERM_BYTES_MAX: usize = 255;
 /// Maximum number of documents of an index. Documents are `u32`; the largest value stands for "no document".
 pub const DOCUMENTS_MAX: u64 = u32::MAX as u64 - 1;
 
-/// Maximum number of tokens of a field of a document that are indexed; later tokens are not.
+/// Maximum number of positions of a document in a field, with the gaps between its values; tokens behind them
+/// are not indexed.
 pub const FIELD_TOKENS_MAX: u32 = 1 << 26;
 
 /// Number of positions between the values of a document in a field. A phrase with its slop is shorter, so
@@ -34,6 +35,12 @@ pub const SYNONYM_WORDS_MAX: usize = 16;
 
 /// Maximum number of synonyms of the same words.
 pub const SYNONYMS_OF_WORDS_MAX: usize = 256;
+
+/// Maximum bytes of an entry of a rule for synonyms.
+pub const SYNONYM_ENTRY_BYTES_MAX: usize = SYNONYM_WORDS_MAX * (TERM_BYTES_MAX + 1);
+
+/// Maximum number of synonyms of all words of a field together. Each takes 16 bytes of memory.
+pub const SYNONYMS_IN_ALL_MAX: usize = 1 << 22;
 
 /// Maximum number of variants of a phrase with synonyms.
 pub const PHRASE_VARIANTS_MAX: usize = 64;

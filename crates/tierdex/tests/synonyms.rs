@@ -20,7 +20,8 @@ const DOCUMENTS: [&str; 9] = [
 ];
 
 const RULES: &str = "# comment\n\ntv, television, tele vision\ntelly => tv\nnew york, ny, big apple\n\
-    bank of america, boa\nlaptop => 电脑\nfridge => cold\\, box, cooler\n";
+    bank of america, boa\nlaptop => 电脑\nfridge => cold\\, box, cooler\n\
+    pager, is-broken\n";
 
 fn schema(rules: &str, positions: bool) -> Schema {
     let mut field = Field::new("text", &["text"]);
@@ -70,7 +71,10 @@ fn words_and_phrases_find_their_synonyms() {
         check_matches(&index, "new york", "345");
         check_matches(&index, "+new +york", "34");
         check_matches(&index, "new AND york AND hotel", "34");
-        check_matches(&index, "(new york hotel)~2", "345");
+        check_matches(&index, "(new york hotel)~2", "35");
+        check_matches(&index, "\"tv\"", "0127");
+        check_matches(&index, "cooler", "");
+        check_matches(&index, "pager", "1");
         check_matches(&index, "ny", "34");
         check_matches(&index, "boa", "7");
         check_matches(&index, "+bank +of +america", "7");
@@ -99,6 +103,9 @@ fn phrases_have_a_limit_of_variants() {
     assert!(error.contains("more than 64 variants"), "{error}");
     let (query, warnings) = Query::parse_lenient(&phrase(4), index.schema());
     assert!(query != Query::Nothing && warnings.len() == 1);
+    let long = format!("\"{}\"", "a1 ".repeat(20_000));
+    let error = Query::parse(&long, index.schema()).unwrap_err().to_string();
+    assert!(error.contains("a phrase of 20000 terms; at most 64"), "{error}");
 }
 
 #[test]
@@ -123,7 +130,7 @@ fn a_commit_changes_synonyms_and_nothing_else() {
     assert_eq!(files(), before);
     let index = Index::open(dir.path()).unwrap();
     check_matches(&index, "tv", "0127");
-    assert_eq!(index.schema().fields[0].synonyms.rules().len(), 6);
+    assert_eq!(index.schema().fields[0].synonyms.rules().len(), 7);
     let error = append(schema("a => b => c", true)).unwrap_err().to_string();
     assert!(
         error.contains("rule \"a => b => c\" for synonyms of field `text`: it has more than one =>"),

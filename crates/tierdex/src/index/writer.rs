@@ -210,8 +210,10 @@ impl IndexWriter {
     ) -> Result<IndexWriter> {
         Kernel::from_env()?;
         schema.validate()?;
-        check_synonyms(&schema)?;
         let committed = recovery::choose_base(disk.as_ref(), &schema, mode)?;
+        if committed.generation == 0 || committed.schema != schema {
+            check_synonyms(&schema)?;
+        }
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
         Ok(IndexWriter {
             disk,

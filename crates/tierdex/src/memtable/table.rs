@@ -84,8 +84,12 @@ impl FieldTable {
     /// Returns the sorted run of all added documents with their lengths, and clears the table. The terms are
     /// those of the interner with which the documents were added.
     pub fn take_run(&mut self, terms: &SortedTerms<'_>) -> SortedRun {
-        let (term_starts, occurrences) = self.group_by_term(terms);
         let mut writer = RunWriter::new(self.positions);
+        if self.tokens.is_empty() {
+            self.ends.clear();
+            return writer.finish(std::mem::take(&mut self.lengths));
+        }
+        let (term_starts, occurrences) = self.group_by_term(terms);
         for (term, range) in terms.iter().zip(term_starts.windows(2)) {
             if range[0] < range[1] {
                 writer.add(term, &occurrences[range[0]..range[1]]);

@@ -13,7 +13,7 @@ use crate::limits::{
     QUERY_TERMS_MAX,
 };
 use crate::schema::{Analysis, Schema, list_names};
-use crate::text::{Analyzer, RunPart, is_phrase_token};
+use crate::text::{Analyzer, RunPart, is_phrase_token, key_of_words};
 use crate::{Error, Result};
 use std::{cell::RefCell, mem::take};
 
@@ -150,7 +150,8 @@ impl<'a> QueryAnalyzer<'a> {
                 Occur::Should => &mut should,
                 Occur::MustNot => &mut must_not,
             };
-            let (field, words) = self.words_with_synonyms(left);
+            // Further alternatives must not count towards a minimum.
+            let (field, words) = if minimum > 1 { (0, Vec::new()) } else { self.words_with_synonyms(left) };
             if words.len() > 1 {
                 list.extend(self.convert_word_run(field, &words, boost, *occur == Occur::Must)?);
                 left = &left[words.len()..];
@@ -229,34 +230,41 @@ impl<'a> QueryAnalyzer<'a> {
         if self.schema.fields[field].positions {
             return self.convert_phrase(field, text, 0, boost);
         }
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let mut must = self.convert_each(field, &words, boost)?;
-        Ok(match must.len() {
-            0 | 1 => must.pop(),
-            _ => Some(Query::clauses(must, Vec::new(), Vec::new())),
-        })
+        let key = key_of_words(self.field_analyzer(field), text);
+        let terms: Vec<&str> = key.split(' ').collect();
+        if terms.len() < 2 {
+            return self.convert_words(field, text, boost);
+        }
+        if !self.count_terms(terms.len())? {
+            return Ok(None);
+        }
+        let must = terms.into_iter().map(|term| Query::Term { field, term: term.to_string(), boost });
+        Ok(Some(Query::clauses(must.collect(), Vec::new(), Vec::new())))
     }
 
     /// Converts a phrase: it has a variant for each choice of synonyms of its words.
     fn convert_variants(&mut self, field: usize, text: &str, slop: u32, boost: f64) -> Result<Option<Query>> {
         let schema = self.schema;
-        let Some(alternatives) = alternatives_of(&schema.fields[field]) else {
+        let words: Vec<&str> = text.split_whitespace().take(POSITION_GAP as usize + 2).collect();
+        let Some(alternatives) =
+            alternatives_of(&schema.fields[field]).filter(|_| words.len() <= POSITION_GAP as usize + 1)
+        else {
             return self.convert_phrase(field, text, slop, boost);
         };
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let synonyms = synonyms_of_words(alternatives, self.field_analyzer(field), &words);
-        let mut variants = phrase_variants(&words, &synonyms, PHRASE_VARIANTS_MAX);
-        if variants.len() > PHRASE_VARIANTS_MAX {
-            let message = format!(
-                "a phrase of more than {PHRASE_VARIANTS_MAX} variants by its synonyms; leave some words out"
-            );
-            self.problems.report(Error::query(message))?;
-            variants.truncate(PHRASE_VARIANTS_MAX);
+        if words.len() == 1 && !schema.fields[field].positions {
+            return Ok(any_of(self.convert_word_run(field, &words, boost, false)?));
         }
-        let queries = variants
-            .iter()
-            .filter_map(|text| self.convert_phrase(field, text, slop, boost).transpose())
-            .collect::<Result<Vec<_>>>()?;
+        let synonyms = synonyms_of_words(alternatives, self.field_analyzer(field), &words);
+        let Some(variants) = phrase_variants(&words, &synonyms, PHRASE_VARIANTS_MAX) else {
+            self.problems.report(Error::query(format!(
+                "a phrase of more than {PHRASE_VARIANTS_MAX} variants by its synonyms; leave some words out"
+            )))?;
+            return self.convert_phrase(field, text, slop, boost);
+        };
+        let mut queries = Vec::with_capacity(variants.len());
+        for variant in variants {
+            queries.extend(self.convert_phrase(field, &variant, slop, boost)?);
+        }
         Ok(any_of(queries))
     }
 

@@ -69,25 +69,36 @@ fn longest_match<'s>(
     longest
 }
 
-/// The variants of a phrase, at most `variants_max + 1`, with the alternatives of its words in their place.
-pub(super) fn phrase_variants(words: &[&str], synonyms: &[Synonym<'_>], variants_max: usize) -> Vec<String> {
-    let mut variants = vec![String::new()];
-    let mut at = 0;
-    for synonym in synonyms {
-        append_to_all(&mut variants, &[words[at..synonym.words.start].join(" ")], variants_max);
-        let mut texts = synonym.alternatives.texts.clone();
-        if synonym.alternatives.keeps_words {
-            texts.insert(0, words[synonym.words.clone()].join(" "));
+/// The variants of a phrase, with the alternatives of its words in their place; `None` if there are more than
+/// `variants_max`.
+pub(super) fn phrase_variants(
+    words: &[&str],
+    synonyms: &[Synonym<'_>],
+    variants_max: usize,
+) -> Option<Vec<String>> {
+    let (mut variants, mut at) = (vec![String::new()], 0);
+    for Synonym { words: range, alternatives } in synonyms {
+        append_words(&mut variants, &words[at..range.start]);
+        let own = alternatives.keeps_words.then(|| words[range.clone()].join(" "));
+        let texts = alternatives.texts.iter().map(|text| &**text);
+        let texts: Vec<&str> = own.as_deref().into_iter().chain(texts).collect();
+        if variants.len() * texts.len() > variants_max {
+            return None;
         }
-        append_to_all(&mut variants, &texts, variants_max);
-        at = synonym.words.end;
+        let longer =
+            variants.iter().flat_map(|start| texts.iter().map(move |text| format!("{start} {text}")));
+        variants = longer.collect();
+        at = range.end;
     }
-    append_to_all(&mut variants, &[words[at..].join(" ")], variants_max);
-    variants
+    append_words(&mut variants, &words[at..]);
+    Some(variants)
 }
 
-/// Replaces each variant by one with each of the texts behind it.
-fn append_to_all(variants: &mut Vec<String>, texts: &[String], variants_max: usize) {
-    let longer = variants.iter().flat_map(|start| texts.iter().map(move |text| format!("{start} {text}")));
-    *variants = longer.take(variants_max + 1).collect();
+fn append_words(variants: &mut [String], words: &[&str]) {
+    for variant in variants {
+        for word in words {
+            variant.push(' ');
+            variant.push_str(word);
+        }
+    }
 }

@@ -36,6 +36,8 @@ pub(crate) struct AlternativesByWords {
     pub(crate) by_terms: HashMap<String, Alternatives>,
     /// The largest number of terms of a key.
     pub(crate) terms_max: usize,
+    /// Number of all alternatives.
+    pub(crate) count: usize,
 }
 
 /// What is searched in place of words, or beside them.
@@ -43,8 +45,8 @@ pub(crate) struct AlternativesByWords {
 pub(crate) struct Alternatives {
     /// Whether the words themselves are searched too.
     pub(crate) keeps_words: bool,
-    /// Words that are not analysed yet.
-    pub(crate) texts: Vec<String>,
+    /// Words that are not analysed yet. Alternatives of the same rule share them.
+    pub(crate) texts: Vec<Arc<str>>,
 }
 
 impl Synonyms {

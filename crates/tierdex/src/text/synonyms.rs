@@ -9,9 +9,10 @@
 //! as terms, after the analysis of the field.
 
 use super::{Analyzer, is_phrase_token};
-use crate::limits::{SYNONYM_WORDS_MAX, SYNONYMS_OF_WORDS_MAX};
+use crate::limits::{SYNONYM_ENTRY_BYTES_MAX, SYNONYM_WORDS_MAX, SYNONYMS_IN_ALL_MAX, SYNONYMS_OF_WORDS_MAX};
 use crate::schema::{AlternativesByWords, Analysis, Schema};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// Checks the synonyms of all fields.
 ///
@@ -42,6 +43,8 @@ pub(crate) fn key_of_words(analyzer: &mut Analyzer, text: &str) -> String {
             key.push_str(token.term);
         }
     });
+    // Words that are too long are in no rule, and the query itself counts them.
+    analyzer.take_too_long();
     key
 }
 
@@ -64,8 +67,14 @@ fn add_rule(
     analyzer: &mut Analyzer,
 ) -> std::result::Result<(), String> {
     let sides = split_unescaped(rule, "=>");
-    let mut entries = |side: &str| -> std::result::Result<Vec<(String, String)>, String> {
+    let mut entries = |side: &str| -> std::result::Result<Vec<(String, Arc<str>)>, String> {
         let entries = split_unescaped(side, ",");
+        if entries.len() > SYNONYMS_OF_WORDS_MAX {
+            return Err(format!(
+                "it has {} entries; at most {SYNONYMS_OF_WORDS_MAX} are possible",
+                entries.len()
+            ));
+        }
         entries.into_iter().map(|entry| keyed_entry(analyzer, entry)).collect()
     };
     let (from, to) = match sides[..] {
@@ -83,18 +92,28 @@ fn add_rule(
                 alternatives.keeps_words = true;
             } else if !alternatives.texts.contains(text) {
                 alternatives.texts.push(text.clone());
+                found.count += 1;
             }
         }
         if alternatives.texts.len() > SYNONYMS_OF_WORDS_MAX {
             return Err(format!("`{key}` has more than {SYNONYMS_OF_WORDS_MAX} synonyms"));
+        }
+        if found.count > SYNONYMS_IN_ALL_MAX {
+            return Err(format!("with it the field has more than {SYNONYMS_IN_ALL_MAX} synonyms"));
         }
     }
     Ok(())
 }
 
 /// The terms of an entry as a key, and the entry without escapes.
-fn keyed_entry(analyzer: &mut Analyzer, entry: &str) -> std::result::Result<(String, String), String> {
+fn keyed_entry(analyzer: &mut Analyzer, entry: &str) -> std::result::Result<(String, Arc<str>), String> {
     let mut text = String::with_capacity(entry.len());
+    if entry.len() > SYNONYM_ENTRY_BYTES_MAX {
+        return Err(format!(
+            "an entry of {} bytes; at most {SYNONYM_ENTRY_BYTES_MAX} are possible",
+            entry.len()
+        ));
+    }
     let mut is_escaped = false;
     for char in entry.trim().chars() {
         is_escaped = char == '\\' && !is_escaped;
@@ -112,7 +131,7 @@ fn keyed_entry(analyzer: &mut Analyzer, entry: &str) -> std::result::Result<(Str
     if key.split(' ').count() > SYNONYM_WORDS_MAX {
         return Err(format!("`{text}` has more than {SYNONYM_WORDS_MAX} words"));
     }
-    Ok((key, text))
+    Ok((key, text.into()))
 }
 
 /// The parts of `text` between separators that no backslash precedes.
@@ -151,7 +170,7 @@ mod tests {
     #[track_caller]
     fn check(rules: &[&str], key: &str, keeps_words: bool, texts: &[&str]) {
         let found = compiled(rules).unwrap();
-        let texts = texts.iter().map(|text| text.to_string()).collect();
+        let texts = texts.iter().map(|text| Arc::from(*text)).collect();
         assert_eq!(found.by_terms.get(key), Some(&Alternatives { keeps_words, texts }), "{rules:?} {key}");
     }
 
@@ -182,6 +201,8 @@ mod tests {
             ("a =>", "an entry is empty"),
             ("of, a", "the analysis of the field leaves nothing of `of`"),
             ("a b c d e f g h i j k l m n o p q, z", "has more than 16 words"),
+            (&format!("a{}b, c", " ".repeat(5000)), "an entry of 5002 bytes; at most 4096 are possible"),
+            (&"a,".repeat(100_000), "it has 100001 entries; at most 256 are possible"),
         ] {
             let found = compiled(&[rule]).err().unwrap();
             assert!(found.contains(reason), "{found}");
