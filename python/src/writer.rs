@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierdex::schema::{Field, Schema, Stored};
-use tierdex::{IndexWriter, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::PosixDisk};
+use tierdex::{IndexWriter, StopSignal, WriterOptions, io::PosixDisk};
 use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
 
 /// Interval between attempts to lock an index.

@@ -29,8 +29,8 @@ class Text:
     of the field; a field ``text`` has ``title`` and ``text``.
     ``stem``: the language of the Snowball stemmer, such as ``"english"``.
     ``stop_words``: ``"english"``, or words that are not indexed.
-    ``synonyms``: rules for queries in the format of Solr, ``["tv, television", "telly => tv"]``; a writer changes
-    them by ``add_fields``.
+    ``synonyms``: rules for queries in the format of Solr, ``["tv, television", "telly => tv"]``; a writer
+    changes them by ``add_fields``.
     ``fold_accents``: whether ``é`` is indexed as ``e``.
     ``tokenizer``: ``"unicode"`` takes words of all languages with their marks, in lower case and normalization
     form C; of text without blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese) it takes the bigrams: each two
