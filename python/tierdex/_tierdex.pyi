@@ -25,7 +25,7 @@ __all__ = [
 __version__: Final[str]
 _ENGLISH_STOP_WORDS: Final[list[str]]
 
-_Field = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str]
+_Field = tuple[str, list[str], str, bool, list[str], str | None, bool, str, str, str, list[str]]
 _Schema = tuple[list[str], str | None, list[_Field], str]
 
 def _panic(message: str) -> None: ...
