@@ -7,8 +7,8 @@ mod synonyms;
 
 use crate::{Error, Result, limits};
 pub use field::{Analysis, Field, Language, NormKind, Tokenizer};
-pub(crate) use messages::list_names;
 use messages::{Setting, differences_of};
+pub(crate) use messages::{list_names, shorten};
 pub use synonyms::Synonyms;
 pub(crate) use synonyms::{Alternatives, AlternativesByWords};
 pub use tierdex_codec::Codec;

@@ -136,6 +136,8 @@ fn a_commit_changes_synonyms_and_nothing_else() {
         error.contains("rule \"a => b => c\" for synonyms of field `text`: it has more than one =>"),
         "{error}"
     );
+    let error = append(schema(&"a,".repeat(100_000), true)).unwrap_err().to_string();
+    assert!(error.len() < 200 && error.contains("100001 entries"), "{error}");
     let error = append(schema(RULES, false)).unwrap_err().to_string();
     assert!(error.contains("positions: yes, here no"), "{error}");
 }

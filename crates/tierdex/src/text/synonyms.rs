@@ -10,7 +10,7 @@
 
 use super::{Analyzer, is_phrase_token};
 use crate::limits::{SYNONYM_ENTRY_BYTES_MAX, SYNONYM_WORDS_MAX, SYNONYMS_IN_ALL_MAX, SYNONYMS_OF_WORDS_MAX};
-use crate::schema::{AlternativesByWords, Analysis, Schema};
+use crate::schema::{AlternativesByWords, Analysis, Schema, shorten};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use std::sync::Arc;
 pub(crate) fn check_synonyms(schema: &Schema) -> Result<()> {
     for field in &schema.fields {
         compile(field.synonyms.rules(), &field.analysis).map_err(|(rule, reason)| {
-            Error::Usage(format!("rule {rule:?} for synonyms of field `{}`: {reason}", field.name))
+            let (rule, name) = (shorten(rule), &field.name);
+            Error::Usage(format!("rule {rule:?} for synonyms of field `{name}`: {reason}"))
         })?;
     }
     Ok(())
@@ -96,7 +97,7 @@ fn add_rule(
             }
         }
         if alternatives.texts.len() > SYNONYMS_OF_WORDS_MAX {
-            return Err(format!("`{key}` has more than {SYNONYMS_OF_WORDS_MAX} synonyms"));
+            return Err(format!("`{}` has more than {SYNONYMS_OF_WORDS_MAX} synonyms", shorten(key)));
         }
         if found.count > SYNONYMS_IN_ALL_MAX {
             return Err(format!("with it the field has more than {SYNONYMS_IN_ALL_MAX} synonyms"));
@@ -125,11 +126,11 @@ fn keyed_entry(analyzer: &mut Analyzer, entry: &str) -> std::result::Result<(Str
     if key.is_empty() {
         return Err(match text.is_empty() {
             true => "an entry is empty".to_string(),
-            false => format!("the analysis of the field leaves nothing of `{text}`"),
+            false => format!("the analysis of the field leaves nothing of `{}`", shorten(&text)),
         });
     }
     if key.split(' ').count() > SYNONYM_WORDS_MAX {
-        return Err(format!("`{text}` has more than {SYNONYM_WORDS_MAX} words"));
+        return Err(format!("`{}` has more than {SYNONYM_WORDS_MAX} words", shorten(&text)));
     }
     Ok((key, text.into()))
 }
