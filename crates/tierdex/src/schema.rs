@@ -209,8 +209,9 @@ impl Schema {
         self.fields.iter().position(|field| field.name == name)
     }
 
-    /// The settings in which `other` differs, first those of the index, then those of each field that both
-    /// have, for a message such as "field text: positions: no, here yes; stemmer: none, here english".
+    /// The settings in which `other` differs, but for synonyms, which can be changed: first those of the
+    /// index, then those of each field that both have, for a message such as "field text: positions: no, here
+    /// yes; stemmer: none, here english".
     #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
         let mut differ = differences_of(self.settings(), other.settings());

@@ -96,11 +96,12 @@ impl Index {
             return Err(Error::Usage("no index is named".to_string()));
         };
         if let Some(other) = parts.iter().find(|part| part.manifest.schema != first.manifest.schema) {
+            let differences = first.manifest.schema.differences(&other.manifest.schema);
             return Err(Error::Usage(format!(
                 "the indexes in {} and {} cannot be searched as one: {}",
                 first.disk.describe(),
                 other.disk.describe(),
-                first.manifest.schema.differences(&other.manifest.schema)
+                if differences.is_empty() { "their synonyms differ" } else { &differences }
             )));
         }
         let documents: u64 = parts.iter().map(|part| part.manifest.documents()).sum();

@@ -191,7 +191,7 @@ impl Field {
         Ok(())
     }
 
-    pub(super) fn settings(&self) -> [Setting; 10] {
+    pub(super) fn settings(&self) -> [Setting; 9] {
         let words = &self.analysis.stop_words;
         [
             Setting::of_names("members", &self.members),
@@ -203,7 +203,6 @@ impl Field {
             Setting::new("accents folded", yes_no(self.analysis.fold_accents)),
             Setting::new("stemmer", self.analysis.stemmer.map_or("none", Language::name)),
             Setting::new("stop words", format!("{} {}", words.len(), words.join(" ")).trim_end()),
-            Setting::of_names("synonyms", self.synonyms.rules()),
         ]
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn differences_of<const N: usize>(own: [Setting; N], others: [Setting
 /// The first names of a list, and the number of the others.
 pub(crate) fn list_names(names: &[String], separator: &str) -> String {
     let shown: Vec<_> = names.iter().take(NAMES_SHOWN_MAX).map(|name| shorten(name)).collect();
-    let shown = if names.is_empty() { "none".to_string() } else { shown.join(separator) };
+    let shown = shown.join(separator);
     match names.len().saturating_sub(NAMES_SHOWN_MAX) {
         0 => shown,
         others => format!("{shown} and {others} more"),
