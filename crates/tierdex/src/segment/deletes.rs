@@ -1,0 +1,218 @@
+//! The deleted documents of a segment, and what is known about their terms. Both change from commit to
+//! commit, while the files of the segment stay as they are.
+
+use super::deleted_statistics::{DeletedStatistics, StatisticsCursor, TermDeletes};
+use super::layout::FieldStats;
+use std::{ops::Range, sync::Arc};
+
+/// Documents in a word of the bitset.
+const WORD_DOCS: u32 = u64::BITS;
+
+/// The deleted documents of a segment. Immutable.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DeletedDocuments {
+    /// Number of documents in the segment.
+    documents: u32,
+    deleted: u32,
+    /// Document `i` is bit `i mod 64` of word `i div 64`.
+    words: Box<[u64]>,
+}
+
+impl DeletedDocuments {
+    /// No deleted documents of a segment of `documents` documents.
+    pub fn none(documents: u32) -> DeletedDocuments {
+        let words = vec![0; documents.div_ceil(WORD_DOCS) as usize].into_boxed_slice();
+        DeletedDocuments { documents, deleted: 0, words }
+    }
+
+    /// These documents, and `more`, each below the number of documents in the segment. They may repeat.
+    pub fn with(&self, more: impl IntoIterator<Item = u32>) -> DeletedDocuments {
+        let mut all = self.clone();
+        for document in more {
+            debug_assert!(document < all.documents);
+            let (word, bit) = (&mut all.words[(document / WORD_DOCS) as usize], 1 << (document % WORD_DOCS));
+            all.deleted += u32::from(*word & bit == 0);
+            *word |= bit;
+        }
+        all
+    }
+
+    /// Number of documents in the segment, deleted or not.
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// Number of deleted documents.
+    pub fn len(&self) -> u32 {
+        self.deleted
+    }
+
+    /// Whether no document is deleted.
+    pub fn is_empty(&self) -> bool {
+        self.deleted == 0
+    }
+
+    /// Whether a document of the segment is deleted.
+    #[inline]
+    pub fn contains(&self, document: u32) -> bool {
+        self.words[(document / WORD_DOCS) as usize] >> (document % WORD_DOCS) & 1 == 1
+    }
+
+    /// The bitset: document `i` is bit `i mod 64` of word `i div 64`.
+    #[inline]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Number of deleted documents in a range of documents of the segment.
+    pub fn count_within(&self, range: Range<u32>) -> u32 {
+        if range.is_empty() {
+            return 0;
+        }
+        let (first, last) = (range.start / WORD_DOCS, (range.end - 1) / WORD_DOCS);
+        let count = |word: u32| {
+            let mut bits = self.words[word as usize];
+            if word == first {
+                bits &= u64::MAX << (range.start % WORD_DOCS);
+            }
+            if word == last {
+                bits &= u64::MAX >> (WORD_DOCS - 1 - (range.end - 1) % WORD_DOCS);
+            }
+            bits.count_ones()
+        };
+        (first..=last).map(count).sum()
+    }
+
+    /// The deleted documents, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().zip(0..).flat_map(|(word, number)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(number * WORD_DOCS + bit)
+            })
+        })
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        size_of::<DeletedDocuments>() + size_of_val(&*self.words)
+    }
+}
+
+/// The deletes of a segment at a commit. Clones share memory.
+#[derive(Clone)]
+pub struct SegmentDeletes {
+    documents: Arc<DeletedDocuments>,
+    /// Statistics of the deleted documents: each commit with deletes adds a layer, and each document is in
+    /// one of them.
+    layers: Vec<Arc<DeletedStatistics>>,
+}
+
+impl SegmentDeletes {
+    /// Deleted documents, at least one, with the layers of their statistics.
+    pub fn new(documents: DeletedDocuments, layers: Vec<Arc<DeletedStatistics>>) -> SegmentDeletes {
+        SegmentDeletes { documents: Arc::new(documents), layers }
+    }
+
+    /// The deleted documents.
+    pub fn documents(&self) -> &DeletedDocuments {
+        &self.documents
+    }
+
+    /// The layers of statistics, the oldest first.
+    pub fn layers(&self) -> &[Arc<DeletedStatistics>] {
+        &self.layers
+    }
+
+    /// Whether the terms of all deleted documents are known, so that document frequencies are exact.
+    pub fn are_terms_known(&self) -> bool {
+        self.layers.iter().all(|layer| layer.are_terms_known())
+    }
+
+    /// Documents and tokens of a field in the documents that are left; `all` is that of the segment. If terms
+    /// are not known, the number of tokens is approximate.
+    pub fn live_stats(&self, field: usize, all: FieldStats) -> FieldStats {
+        let (mut documents, mut tokens) = (0_u32, 0_u64);
+        for layer in &self.layers {
+            let deleted = layer.field(field);
+            documents = documents.saturating_add(deleted.documents);
+            tokens = tokens.saturating_add(deleted.tokens);
+        }
+        let documents = all.documents.saturating_sub(documents);
+        // A document that has the field has at least one token.
+        let tokens = all.tokens.saturating_sub(tokens).max(u64::from(documents));
+        FieldStats { documents, tokens: if documents == 0 { 0 } else { tokens }, ..all }
+    }
+
+    /// Looks up terms of a field, in ascending order.
+    pub fn cursor(&self, field: usize) -> DeletesCursor<'_> {
+        let layers = self.layers.iter().filter(|layer| layer.are_terms_known());
+        let cursors = layers.map(|layer| layer.cursor(field)).collect();
+        DeletesCursor { cursors, are_terms_known: self.are_terms_known(), deleted: self.documents.len() }
+    }
+
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.documents.memory() + self.layers.iter().map(|layer| layer.memory()).sum::<usize>()
+    }
+}
+
+/// Looks up what deleted documents have of terms of a field, in ascending order of the terms.
+pub struct DeletesCursor<'a> {
+    cursors: Vec<StatisticsCursor<'a>>,
+    are_terms_known: bool,
+    /// Number of deleted documents.
+    deleted: u32,
+}
+
+/// The postings of a term that belong to deleted documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeletedPostings {
+    /// Documents and occurrences, as far as they are known: lower bounds if some layers do not know terms.
+    pub known: TermDeletes,
+    /// Upper bound of the number of these postings, of a term with this document frequency.
+    pub documents_max: u32,
+}
+
+impl DeletesCursor<'_> {
+    /// The deleted postings of a term, not less than the one before, that is in `document_frequency`
+    /// documents.
+    pub fn seek(&mut self, term: &[u8], document_frequency: u32) -> DeletedPostings {
+        let mut known = TermDeletes::default();
+        for cursor in &mut self.cursors {
+            known.add(cursor.seek(term));
+        }
+        let documents_max = if self.are_terms_known { known.documents } else { self.deleted };
+        DeletedPostings { known, documents_max: documents_max.min(document_frequency) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn a_set_of_deleted_documents_is_that_of_a_model(
+            documents in 1u32..300, parts in prop::collection::vec(prop::collection::vec(0u32..300, 0..40), 0..3),
+            bounds in (0u32..300, 0u32..300),
+        ) {
+            let (mut set, mut model) = (DeletedDocuments::none(documents), BTreeSet::new());
+            for part in &parts {
+                let part: Vec<u32> = part.iter().map(|document| document % documents).collect();
+                set = set.with(part.iter().copied());
+                model.extend(part);
+            }
+            prop_assert_eq!(set.len() as usize, model.len());
+            prop_assert!(set.iter().eq(model.iter().copied()));
+            prop_assert!((0..documents).all(|document| set.contains(document) == model.contains(&document)));
+            let range = bounds.0.min(documents)..bounds.1.min(documents);
+            let within = if range.is_empty() { 0 } else { model.range(range.clone()).count() };
+            prop_assert_eq!(set.count_within(range) as usize, within);
+        }
+    }
+}
