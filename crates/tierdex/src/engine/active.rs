@@ -207,13 +207,12 @@ impl ActiveRequest {
         }
         let (found, failed) = (state.found.take(), state.failed.take());
         if let (Some(result), None, Some(threshold)) = (&found, &failed, &state.threshold)
-            && let documents = self.snapshot.searcher().documents()
-            && result.was_initial_threshold_too_high(k, &documents, threshold)
+            && result.was_initial_threshold_too_high(k, self.snapshot.index(), threshold)
         {
             state.threshold = Some(Arc::default());
             state.parts = 0;
             drop(state);
-            return Finished::Again(self.divide(documents, None));
+            return Finished::Again(self.divide(self.snapshot.searcher().documents(), None));
         }
         let (parts, reply, statistics) = (state.parts, state.reply.take(), state.collected.take());
         drop(state);

@@ -10,7 +10,7 @@ use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::{resident_sizes::ResidentSizes, settings::EngineSettings};
 use crate::index::{HitIds, Index, SearchHit, Searcher, StoredDocument};
-use crate::segment::read::{FILES, Segment};
+use crate::segment::read::{FILES, OpenSegment, Segment};
 use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema};
 use std::sync::{Arc, Weak};
 use tierdex_cache::PageCache;
@@ -57,9 +57,9 @@ impl ResidentMemory {
     }
 
     /// Counts the resident metadata of a segment; `None` if the pool has no memory for it.
-    fn reserve(&self, segment: &Arc<Segment>, bytes: u64) -> Option<Arc<ResidentSegment>> {
+    fn reserve(&self, segment: &OpenSegment, bytes: u64) -> Option<Arc<ResidentSegment>> {
         let reserved = self.pool.try_reserve(PoolUse::Metadata, bytes)?;
-        let (segment, cache) = (segment.clone(), self.cache.clone());
+        let (segment, cache) = (segment.segment().clone(), self.cache.clone());
         Some(Arc::new(ResidentSegment { segment, cache, _reserved: reserved }))
     }
 }
@@ -75,7 +75,7 @@ impl Snapshot {
         settings: &EngineSettings,
         resident: &ResidentMemory,
     ) -> Result<Snapshot> {
-        let reserve = |segment: &Arc<Segment>| {
+        let reserve = |segment: &OpenSegment| {
             let bytes = ResidentSizes::of_segment(segment).in_dram(&resident.location);
             let less =
                 || Error::Failed("the memory pool is smaller than the metadata of the index".to_string());
@@ -92,8 +92,8 @@ impl Snapshot {
         if index.is_same(self.index()) {
             return Ok(None);
         }
-        let shared = |segment: &Arc<Segment>| {
-            self.segments.iter().find(|own| Arc::ptr_eq(&own.segment, segment)).map(Arc::clone)
+        let shared = |segment: &OpenSegment| {
+            self.segments.iter().find(|own| Arc::ptr_eq(&own.segment, segment.segment())).map(Arc::clone)
         };
         let resident = |segment| match shared(segment) {
             Some(resident) => Ok(resident),
@@ -174,7 +174,7 @@ impl ResidentSegment {
     /// Loads the metadata of a new segment into the preferred memory tier if it fits into the budget, else
     /// into a tier that takes less DRAM. If its region cannot be allocated, metadata is in DRAM as far as it
     /// fits.
-    fn load(segment: &Arc<Segment>, memory: &ResidentMemory) -> Result<Arc<ResidentSegment>> {
+    fn load(segment: &OpenSegment, memory: &ResidentMemory) -> Result<Arc<ResidentSegment>> {
         let sizes = ResidentSizes::of_segment(segment);
         let preferred = &memory.location;
         // First without lists if the whole index is held, then without skip data, then without dictionaries.
@@ -230,13 +230,13 @@ impl Drop for ResidentSegment {
 ///
 /// # Errors
 /// [`Error::Storage`] when its region cannot be allocated, or files cannot be read or are damaged.
-pub fn load_metadata(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<()> {
+pub fn load_metadata(segments: &[OpenSegment], location: &MetadataLocation) -> Result<()> {
     load_into(segments, location, arena(segments, location)?)
 }
 
 /// Allocates the region of the metadata of segments; `None` if it is in DRAM. A whole index is in a region of
 /// its own in DRAM too, so that small segments share huge pages.
-fn arena(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<Option<Arena>> {
+fn arena(segments: &[OpenSegment], location: &MetadataLocation) -> Result<Option<Arena>> {
     let bytes = |of: &dyn Fn(ResidentSizes) -> u64| {
         segments.iter().map(|segment| of(ResidentSizes::of_segment(segment))).sum::<u64>().max(1)
     };
@@ -248,7 +248,7 @@ fn arena(segments: &[Arc<Segment>], location: &MetadataLocation) -> Result<Optio
     Ok(Some(Arena::new(Region::new(kind, bytes)?)))
 }
 
-fn load_into(segments: &[Arc<Segment>], location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
+fn load_into(segments: &[OpenSegment], location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
     for segment in segments {
         // First, because it loads the page checksums with which the other files are checked.
         segment.load_checksums_and_norms(arena.as_mut())?;

@@ -445,7 +445,7 @@ fn evaluate(
     };
     source.set_copies_pages(plan.copies_pages());
     let (planned, mut buffers) = (PlannedQuery { plan, options, source }, searcher.take_buffers());
-    let threshold = request.threshold(|| searcher.shared_threshold(planned, &mut buffers))?;
+    let threshold = request.threshold(|| searcher.shared_threshold(planned, buffers.scratch()))?;
     let found = searcher.search_range(planned, documents, &threshold, &mut buffers);
     searcher.return_buffers(buffers);
     found

@@ -19,14 +19,13 @@ use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::segment::read::{
-    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockList, READ_AHEAD_BYTES, RecordPart, Segment, TermInfo,
+    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockList, READ_AHEAD_BYTES, RecordPart, OpenSegment, TermInfo,
 };
 use crate::{
     eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,
     eval::state::buffers::LookUpBuffers, eval::strategies::initial_threshold::prescored_term,
     rank::TermScorer,
 };
-use std::sync::Arc;
 use tierdex_io::PAGE;
 
 /// Maximum bytes of an open list, without skip record, read buffers, look-up buffers and sort keys.
@@ -112,7 +111,7 @@ impl SearchPlan {
 
     /// Memory of the evaluation if it reads files, with read buffers as large as fit in `allowance` bytes.
     /// The result exceeds `allowance` if that is too small for one block of each list.
-    pub fn working_memory(&self, segments: &[Arc<Segment>], allowance: u64) -> WorkingMemory {
+    pub fn working_memory(&self, segments: &[OpenSegment], allowance: u64) -> WorkingMemory {
         let numbered = segments.iter().enumerate();
         let needs: Vec<SegmentMemory> =
             numbered.map(|(number, segment)| SegmentMemory::of(self, number, segment, true)).collect();
@@ -125,7 +124,7 @@ impl SearchPlan {
 
     /// Bytes of the evaluation if it copies blocks from the pages of a cache: the maximum of the segments,
     /// which are searched one after the other, and of the initial threshold before them.
-    pub fn paged_memory(&self, segments: &[Arc<Segment>]) -> u64 {
+    pub fn paged_memory(&self, segments: &[OpenSegment]) -> u64 {
         let numbered = segments.iter().enumerate();
         let bytes = numbered.map(|(number, segment)| {
             let need = SegmentMemory::of(self, number, segment, false);
@@ -155,7 +154,7 @@ fn prefixes_memory(node: &PlanNode) -> usize {
 impl SegmentMemory {
     /// `reads_ahead`: lists are read from files, so that those of a prefix, which are read in order, have
     /// large read buffers.
-    fn of(plan: &SearchPlan, number: usize, segment: &Segment, reads_ahead: bool) -> SegmentMemory {
+    fn of(plan: &SearchPlan, number: usize, segment: &OpenSegment, reads_ahead: bool) -> SegmentMemory {
         let (view, strategy, tuning) =
             (plan.view(number, segment), plan.strategy(number), &plan.options.tuning);
         let mut need = SegmentMemory::default();

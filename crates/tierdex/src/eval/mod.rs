@@ -47,7 +47,7 @@ pub use memory::{RETAINED_BYTES, leaf_memory, working_memory};
 pub use search_plan::SearchPlan;
 pub(crate) use segment_view::SegmentView;
 pub use state::{Collector, DocumentRange, Scratch, Search};
-pub use strategies::initial_threshold::initial_threshold;
+pub use strategies::initial_threshold::{InitialThreshold, initial_threshold};
 pub(crate) use strategy::Strategy;
 pub use strategy::{EvaluationOptions, StrategyKind};
 pub use tuning::Tuning;

@@ -21,7 +21,9 @@ impl Strategy {
             offer_zero_scores(root, search)?;
         }
         let Some(count) = self.dictionary_count.map(|n| search.count_once(n)) else {
-            return Ok(found);
+            // Of the documents evaluated some may be deleted.
+            let deleted = if self.counts_matches { 0 } else { search.deleted_documents() };
+            return Ok(found.saturating_sub(deleted));
         };
         Ok(if self.kind == StrategyKind::CountDifference { count.wrapping_sub(found) } else { count })
     }

@@ -4,8 +4,7 @@
 use super::segment_view::SegmentView;
 use super::strategy::{EvaluationOptions, Strategy, choose_strategy};
 use crate::query::{QueryList, QueryPlan};
-use crate::{query::plan_node::PlanNode, segment::read::Segment};
-use std::sync::Arc;
+use crate::{query::plan_node::PlanNode, segment::read::OpenSegment};
 
 /// The plan of a query with the strategies by which its segments are evaluated. Immutable.
 pub struct SearchPlan {
@@ -18,10 +17,10 @@ pub struct SearchPlan {
 
 impl SearchPlan {
     /// Chooses the strategy of each segment.
-    pub(crate) fn new(query: QueryPlan, segments: &[Arc<Segment>], options: EvaluationOptions) -> SearchPlan {
+    pub(crate) fn new(query: QueryPlan, segments: &[OpenSegment], options: EvaluationOptions) -> SearchPlan {
         let strategy =
             |(number, segment)| choose_strategy(SegmentView { plan: &query, number, segment }, &options);
-        let strategies = segments.iter().map(AsRef::as_ref).enumerate().map(strategy).collect();
+        let strategies = segments.iter().enumerate().map(strategy).collect();
         SearchPlan { query, options, strategies }
     }
 
@@ -31,12 +30,12 @@ impl SearchPlan {
     }
 
     /// The plan of the query together with the segment with this number.
-    pub(crate) fn view<'a>(&'a self, number: usize, segment: &'a Segment) -> SegmentView<'a> {
+    pub(crate) fn view<'a>(&'a self, number: usize, segment: &'a OpenSegment) -> SegmentView<'a> {
         SegmentView { plan: &self.query, number, segment }
     }
 
     /// [`QueryPlan::lists`].
-    pub fn lists(&self, segments: &[Arc<Segment>]) -> Vec<QueryList> {
+    pub fn lists(&self, segments: &[OpenSegment]) -> Vec<QueryList> {
         self.query.lists(segments)
     }
 

@@ -5,7 +5,7 @@ use super::state::Refine;
 use super::tuning::{DENSE_DIVISOR, MARKED_DIVISOR, MERGED_LISTS, PRUNED_ALTERNATIVES_RATIO};
 use crate::query::plan_node::PlanNode;
 use crate::query::{Clauses, PlanRewriter, QueryPlan};
-use crate::segment::read::{Segment, TermInfo};
+use crate::segment::read::{OpenSegment, TermInfo};
 
 /// A plan, and one of the segments over which it was planned.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct SegmentView<'a> {
     /// Number of the segment in the commit.
     pub number: usize,
     /// The segment.
-    pub segment: &'a Segment,
+    pub segment: &'a OpenSegment,
 }
 
 impl<'a> SegmentView<'a> {
@@ -104,6 +104,18 @@ impl<'a> SegmentView<'a> {
             PlanNode::All { .. } => u64::from(self.segment.documents()),
             PlanNode::Group(group) => group.cost(|node| self.cost(node)),
             PlanNode::Nothing => 0,
+        }
+    }
+
+    /// The number of documents that are not deleted and match a clause, if it is known before a list is
+    /// opened: of a term and of all documents. The terms of deleted documents may be unknown.
+    pub(super) fn known_matches(self, node: &PlanNode) -> Option<u64> {
+        match node {
+            PlanNode::Term { leaf, .. } if self.segment.are_frequencies_exact() => {
+                Some(self.term_info(*leaf).map_or(0, |info| u64::from(info.live_documents())))
+            }
+            PlanNode::All { .. } => Some(u64::from(self.segment.live_documents())),
+            _ => None,
         }
     }
 }

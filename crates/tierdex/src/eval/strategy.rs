@@ -154,7 +154,7 @@ impl StrategyChooser<'_> {
                 strategy.expected_candidates = self.expected_candidates(clauses);
                 if self.is_impact_order_cheaper(clauses, postings, strategy.expected_candidates) {
                     if clauses.filter.is_empty() && clauses.must_not.is_empty() {
-                        strategy.dictionary_count = Some(postings);
+                        strategy.dictionary_count = self.view.known_matches(term);
                     }
                     StrategyKind::ImpactOrdered
                 } else {
@@ -196,12 +196,13 @@ impl StrategyChooser<'_> {
         candidates * IMPACT_ORDER_RATIO < rarest.min(postings) as f64
     }
 
-    /// Expected number of candidates until `k` of them pass filters and exclusions, if clauses match
-    /// independently of each other.
+    /// Expected number of candidates until `k` of them pass filters and exclusions and are not deleted, if
+    /// clauses match independently of each other.
     fn expected_candidates(&self, clauses: &Clauses<PlanNode>) -> f64 {
         let documents = f64::from(self.view.segment.documents());
         let selectivity = |cost: u64| cost as f64 / documents;
         let pass: f64 = self.costs(&clauses.filter).map(selectivity).product();
+        let pass = pass * f64::from(self.view.segment.live_documents()) / documents;
         let pass = pass
             * self.costs(&clauses.must_not).map(|cost| 1.0 - selectivity(cost).min(0.99)).product::<f64>();
         self.options.k as f64 / pass.clamp(1e-9, 1.0)
@@ -218,17 +219,21 @@ impl StrategyChooser<'_> {
         let (mut dictionary_count, mut clauses) = (None, clauses);
         let kind = match (&clauses.filter[..], &clauses.should[..], &clauses.must_not[..]) {
             ([], [one @ PlanNode::Term { .. }, other @ PlanNode::Term { .. }], [])
-                if clauses.are_alternatives() && !(is_dense(one) && is_dense(other)) =>
+                if clauses.are_alternatives()
+                    && !(is_dense(one) && is_dense(other))
+                    && self.view.segment.are_frequencies_exact() =>
             {
                 // |A or B| = |A| + |B| - |A and B|; the intersection is cheaper to count than the union.
-                dictionary_count = Some(self.costs(&clauses.should).sum());
+                dictionary_count = clauses.should.iter().map(|node| self.view.known_matches(node)).sum();
                 clauses = Clauses { filter: clauses.should, ..Clauses::default() };
                 StrategyKind::CountDifference
             }
             _ if clauses.must.is_empty() && clauses.all().all(is_dense) => StrategyKind::CountBits,
-            ([one @ PlanNode::Term { .. }], [], [PlanNode::Term { .. }]) => {
+            ([one @ PlanNode::Term { .. }], [], [PlanNode::Term { .. }])
+                if self.view.segment.are_frequencies_exact() =>
+            {
                 // |A and not B| = |A| - |A and B|.
-                dictionary_count = Some(self.view.cost(one));
+                dictionary_count = self.view.known_matches(one);
                 clauses.filter.append(&mut clauses.must_not);
                 StrategyKind::CountDifference
             }
@@ -244,12 +249,12 @@ impl StrategyChooser<'_> {
         let mut all = clauses.all();
         match (all.next(), all.next(), all.next()) {
             (Some(one @ (PlanNode::Term { .. } | PlanNode::All { .. })), None, None) => {
-                Some(self.view.cost(one))
+                self.view.known_matches(one)
             }
             (Some(all @ PlanNode::All { .. }), Some(excluded @ PlanNode::Term { .. }), None)
                 if clauses.must_not.len() == 1 =>
             {
-                Some(self.view.cost(all) - self.view.cost(excluded))
+                Some(self.view.known_matches(all)? - self.view.known_matches(excluded)?)
             }
             _ => None,
         }

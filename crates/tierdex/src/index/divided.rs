@@ -64,9 +64,9 @@ impl Searcher {
             Ok::<_, crate::Error>((found, threshold))
         };
         let unshared = PlannedQuery { source: &FILES, ..planned };
-        let (mut found, threshold) = evaluate(self.shared_threshold(unshared, &mut self.take_buffers())?)?;
+        let (mut found, threshold) = evaluate(self.shared_threshold(unshared, &mut self.take_buffers().scratch())?)?;
         if found.as_ref().is_some_and(|found| {
-            found.was_initial_threshold_too_high(options.k, &self.documents(), &threshold)
+            found.was_initial_threshold_too_high(options.k, self.index(), &threshold)
         }) {
             found = evaluate(Arc::default())?.0;
         }

@@ -3,8 +3,8 @@
 use super::search_result::{PartialResult, SearchOptions, SearchResult};
 use super::searcher::{PlannedQuery, Searcher};
 use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch};
-use crate::rank::{ScoreScale, Statistics, TopK};
-use crate::segment::read::{FILES, Segment};
+use crate::rank::{ScoreScale, SharedThreshold, Statistics, TopK};
+use crate::segment::read::{FILES, OpenSegment};
 use crate::{Result, query::Query};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Explanation {
 pub struct SegmentExplanation {
     /// The segment's number in the names of its files.
     pub id: u64,
-    /// Number of documents of the segment.
+    /// Number of documents of the segment that are not deleted.
     pub documents: u32,
     /// Number of documents that match; if matches are not counted, number of matches that were scored.
     pub matches: u64,
@@ -63,27 +63,29 @@ impl Searcher {
         let plan = self.plan_with_statistics(statistics, query, options, &FILES)?;
         let query = PlannedQuery { plan: &plan, options, source: &FILES };
         let mut scratch = Scratch::default();
-        let initial = self.initial_threshold(query, &mut scratch)?;
-        let explained = explain_from(self, query, initial, before.clone(), &mut scratch)?;
-        if initial > 0 && explained.result.hits.len() < options.k {
-            return explain_from(self, query, 0, before, &mut scratch);
+        let threshold = self.shared_threshold(query, &mut scratch)?;
+        match explain_from(self, query, threshold, before.clone(), &mut scratch)? {
+            Some(explanation) => Ok(explanation),
+            None => {
+                let explained = explain_from(self, query, Arc::default(), before, &mut scratch)?;
+                Ok(explained.expect("without an initial threshold hits are complete"))
+            }
         }
-        Ok(explained)
     }
 }
 
-/// Explains a query that is evaluated from this initial threshold on; `before` has the reads of each segment
-/// before the query was planned.
+/// Explains a query that is evaluated from this initial threshold on; `None` if it was too high. `before` has
+/// the reads of each segment before the query was planned.
 fn explain_from(
     searcher: &Searcher,
     query: PlannedQuery<'_>,
-    initial: u32,
+    threshold: Arc<SharedThreshold>,
     before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
-) -> Result<Explanation> {
+) -> Result<Option<Explanation>> {
     let (index, PlannedQuery { plan, options, .. }) = (searcher.index(), query);
     let mut top = TopK::new(options.k, index.documents());
-    top.set_initial_threshold(initial);
+    top.share_threshold(threshold.clone());
     let documents = DocumentRange::new(searcher.documents());
     let mut segments = Vec::with_capacity(before.len());
     for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
@@ -94,7 +96,7 @@ fn explain_from(
         let matches = searcher.search_segment(query, &documents, number, scratch, collector, log)?;
         segments.push(SegmentExplanation {
             id: segment.meta().id,
-            documents: segment.documents(),
+            documents: segment.live_documents(),
             matches,
             threshold_before,
             threshold_after: shown_threshold(&top, plan.query.scale),
@@ -105,16 +107,19 @@ fn explain_from(
     let k = top.k();
     let total = segments.iter().map(|segment| segment.matches).sum();
     let result = PartialResult { hits: top.take(), total, complete: true };
+    if result.was_initial_threshold_too_high(options.k, index, &threshold) {
+        return Ok(None);
+    }
     let result = result.into_result(options, plan.query.scale);
     let threshold = result.hits.last().filter(|_| result.hits.len() == k).map(|hit| hit.score);
-    Ok(Explanation { result, threshold, segments })
+    Ok(Some(Explanation { result, threshold, segments }))
 }
 
 fn shown_threshold(top: &TopK, scale: ScoreScale) -> Option<f32> {
     Some(top.threshold()).filter(|units| *units > 0).map(|units| scale.shown(units))
 }
 
-fn reads_so_far(segment: &Arc<Segment>) -> Vec<FileUse> {
+fn reads_so_far(segment: &OpenSegment) -> Vec<FileUse> {
     let files = segment.files();
     let uses = files.map(|file| FileUse {
         file: file.name().to_string(),

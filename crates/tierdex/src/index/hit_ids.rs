@@ -35,8 +35,10 @@ impl Searcher {
         mut body: impl FnMut(u32, &str) -> Result<()>,
     ) -> Result<()> {
         for (segment, mut document) in self.index().segments().iter().zip(self.bases().iter().copied()) {
+            let base = document;
+            let is_deleted = |local| segment.deleted().is_some_and(|deleted| deleted.contains(local));
             segment.ids().for_each(|id| {
-                if accepts(id) {
+                if accepts(id) && !is_deleted(document - base) {
                     body(document, id)?;
                 }
                 document += 1;

@@ -6,7 +6,7 @@
 //! plans refer to all, a new one is not kept.
 
 use crate::query::{PrefixStore, plan_node::PrefixClause, plan_node::TermPrefix};
-use crate::segment::read::Segment;
+use crate::segment::read::OpenSegment;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -61,7 +61,7 @@ impl PrefixStore for KeptPrefixes {
         Some(clause)
     }
 
-    fn keep(&self, mut clause: PrefixClause, segments: &[Arc<Segment>]) -> Arc<PrefixClause> {
+    fn keep(&self, mut clause: PrefixClause, segments: &[OpenSegment]) -> Arc<PrefixClause> {
         let numbered = segments.iter().map(|segment| segment.documents()).enumerate();
         let of_many = numbered.filter(|(number, documents)| !clause.has_few_documents(*number, *documents));
         let sets = of_many.map(|(_, documents)| PrefixClause::set_bytes(documents));

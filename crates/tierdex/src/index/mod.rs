@@ -17,6 +17,7 @@
 mod batch;
 mod builder;
 mod check;
+mod deleted;
 mod divided;
 mod explain;
 mod external_id;

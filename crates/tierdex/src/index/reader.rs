@@ -1,10 +1,11 @@
 //! A reader of an index: one whole commit, whose files stay open as long as the reader lives. Several indexes
 //! may be read as one: the commits of several directories, one after the other.
 
-use super::{manifest::Manifest, recovery::no_index};
+use super::{deleted::scan_deleted, manifest::Manifest, recovery::no_index};
 use crate::{
     Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::layout::SegmentMeta,
-    segment::read::Segment,
+    segment::read::{OpenSegment, Segment},
+    segment::{DeletedDocuments, SegmentDeletes},
 };
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
@@ -21,7 +22,7 @@ struct OpenCommit {
     /// At least one.
     parts: Vec<OpenPart>,
     /// The segments of all parts.
-    segments: Vec<Arc<Segment>>,
+    segments: Vec<OpenSegment>,
 }
 
 /// The open commit of one directory.
@@ -29,7 +30,7 @@ struct OpenCommit {
 struct OpenPart {
     disk: Arc<dyn Disk>,
     manifest: Manifest,
-    segments: Vec<Arc<Segment>>,
+    segments: Vec<OpenSegment>,
 }
 
 impl Index {
@@ -126,6 +127,27 @@ impl Index {
         if is_same { Ok(self.clone()) } else { Index::join(newest) }
     }
 
+    /// This commit, without some of its documents: for tests. They are numbered as hits are.
+    #[doc(hidden)]
+    pub fn with_deleted(&self, documents: &[u32]) -> Result<Index> {
+        let (mut base, mut segments) = (0, Vec::new());
+        for segment in self.segments() {
+            let own = documents.iter().filter_map(|document| document.checked_sub(base));
+            let own: Vec<u32> = own.filter(|document| *document < segment.documents()).collect();
+            base += segment.documents();
+            let deleted = DeletedDocuments::none(segment.documents()).with(own);
+            let deletes = match deleted.is_empty() {
+                true => None,
+                false => {
+                    let statistics = Arc::new(scan_deleted(segment, &deleted)?);
+                    Some(Arc::new(SegmentDeletes::new(deleted, vec![statistics])))
+                }
+            };
+            segments.push(OpenSegment::new(segment.segment().clone(), deletes));
+        }
+        Ok(Index(Arc::new(OpenCommit { parts: self.0.parts.clone(), segments })))
+    }
+
     /// Opens the newest commit with files and memory of its own, so that one index can be held in memory and
     /// the other not.
     pub(crate) fn open_unshared(&self) -> Result<Index> {
@@ -167,7 +189,7 @@ impl Index {
 
     /// Open segments in document order.
     #[doc(hidden)]
-    pub fn segments(&self) -> &[Arc<Segment>] {
+    pub fn segments(&self) -> &[OpenSegment] {
         &self.0.segments
     }
 
@@ -177,9 +199,9 @@ impl Index {
         self.0.parts.iter().map(|part| part.disk.describe()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Number of documents.
+    /// Number of documents that are not deleted.
     pub fn documents(&self) -> u64 {
-        self.manifests().map(Manifest::documents).sum()
+        self.0.segments.iter().map(|segment| u64::from(segment.live_documents())).sum()
     }
 
     /// Bytes of all blocks of documents and frequencies: the most that a page cache of them can use.
@@ -233,10 +255,10 @@ impl OpenPart {
 
 /// Opens the segments of a commit. Segments that are `open` already, with the same manifest entry, are
 /// shared.
-fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[Arc<Segment>]) -> Result<Vec<Arc<Segment>>> {
+fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[OpenSegment]) -> Result<Vec<OpenSegment>> {
     let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
-        Some(open) => Ok(open.clone()),
-        None => Segment::open(disk, &manifest.schema, meta.clone()).map(Arc::new),
+        Some(open) => Ok(OpenSegment::new(open.segment().clone(), None)),
+        None => Ok(OpenSegment::new(Arc::new(Segment::open(disk, &manifest.schema, meta.clone())?), None)),
     };
     manifest.segments.iter().map(segment).collect()
 }

@@ -1,10 +1,10 @@
 //! Options and results of a search.
 
+use super::reader::Index;
 use crate::{
     eval::{EvaluationOptions, Tuning},
     rank::{Hit, ScoreScale, Scorer, SharedThreshold},
 };
-use std::ops::Range;
 
 /// Options of a search: number of hits, ranking, and counting of matches.
 #[derive(Clone, Copy, Debug)]
@@ -117,14 +117,15 @@ impl PartialResult {
     }
 
     /// Whether there are fewer than `k` hits although the initial threshold guarantees `k`, which shows that
-    /// the skip records are wrong. The query must be evaluated again without an initial threshold.
+    /// the skip records are wrong, or a guess of the threshold failed. The query must be evaluated again without
+    /// an initial threshold.
     pub(crate) fn was_initial_threshold_too_high(
         &self,
         k: usize,
-        documents: &Range<u32>,
+        index: &Index,
         threshold: &SharedThreshold,
     ) -> bool {
-        self.complete && self.hits.len() < k.min(documents.len()) && threshold.get() > 0
+        self.complete && !threshold.are_hits_complete(&self.hits, usize::try_from(index.documents()).map_or(k, |all| k.min(all)))
     }
 
     /// The result of the query, if this is the result on all documents.

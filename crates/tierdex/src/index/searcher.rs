@@ -11,12 +11,12 @@ use super::{
 };
 use crate::{
     Error, Result,
-    eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, SearchPlan, initial_threshold},
+    eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, InitialThreshold, SearchPlan, initial_threshold},
     query::{
         Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, collect_statistics, terms_after,
     },
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
-    segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, Segment},
+    segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, OpenSegment},
 };
 use std::{
     borrow::Cow,
@@ -56,8 +56,15 @@ type BufferPool = Arc<Mutex<Vec<Box<QueryBuffers>>>>;
 /// Scratch buffers of one query.
 #[derive(Default)]
 pub(crate) struct QueryBuffers {
-    pub(super) scratch: Scratch,
+    scratch: Scratch,
     top: TopK,
+}
+
+impl QueryBuffers {
+    /// Those of an evaluation.
+    pub(crate) fn scratch(&mut self) -> &mut Scratch {
+        &mut self.scratch
+    }
 }
 
 /// A planned query, with the options of its plan and the source of bytes that are not resident.
@@ -125,10 +132,10 @@ impl Searcher {
         source: &dyn BlockSource,
     ) -> Result<SearchResult> {
         let (query, mut buffers) = (PlannedQuery { plan, options, source }, self.take_buffers());
-        let threshold = self.shared_threshold(query, &mut buffers)?;
+        let threshold = self.shared_threshold(query, &mut buffers.scratch)?;
         let documents = self.documents();
         let mut found = self.search_range(query, documents.clone(), &threshold, &mut buffers)?;
-        if found.was_initial_threshold_too_high(options.k, &documents, &threshold) {
+        if found.was_initial_threshold_too_high(options.k, &self.index, &threshold) {
             found = self.search_range(query, documents, &Arc::default(), &mut buffers)?;
         }
         self.return_buffers(buffers);
@@ -158,10 +165,10 @@ impl Searcher {
     pub(crate) fn shared_threshold(
         &self,
         query: PlannedQuery<'_>,
-        buffers: &mut QueryBuffers,
+        scratch: &mut Scratch,
     ) -> Result<Arc<SharedThreshold>> {
-        let initial = self.initial_threshold(query, &mut buffers.scratch)?;
-        Ok(Arc::new(SharedThreshold::new(initial)))
+        let initial = self.initial_threshold(query, scratch)?;
+        Ok(Arc::new(SharedThreshold::new(initial.score, initial.guess)))
     }
 
     /// The range of all documents.
@@ -298,12 +305,14 @@ impl Searcher {
         &self.bases
     }
 
-    /// A lower bound of the k-th best score that skip records guarantee, before any segment is searched; 0 if
-    /// there is none.
-    pub(super) fn initial_threshold(&self, query: PlannedQuery<'_>, scratch: &mut Scratch) -> Result<u32> {
+    /// A lower bound of the k-th best score that skip records guarantee or make likely, before any segment is
+    /// searched.
+    fn initial_threshold(&self, query: PlannedQuery<'_>, scratch: &mut Scratch) -> Result<InitialThreshold> {
         let PlannedQuery { plan, options, source } = query;
-        let lists = self.lists(source);
-        if options.exhaustive { Ok(0) } else { initial_threshold(&plan.query, lists, options.k, scratch) }
+        match options.exhaustive {
+            true => Ok(InitialThreshold::default()),
+            false => initial_threshold(&plan.query, self.lists(source), options.k, scratch),
+        }
     }
 
     /// Evaluates a query on those of the `documents` that are in one segment; the matches are passed to
@@ -354,10 +363,13 @@ impl Searcher {
     }
 
     /// The segment that contains a document, and the number of the document in it.
-    pub(super) fn locate(&self, document: u32) -> Result<(&Segment, u32)> {
+    pub(super) fn locate(&self, document: u32) -> Result<(&OpenSegment, u32)> {
         let number = self.bases.partition_point(|&base| base <= document).checked_sub(1);
-        let found = number.map(|number| (&*self.index.segments()[number], document - self.bases[number]));
-        let found = found.filter(|(segment, local)| *local < segment.documents());
+        let found = number.map(|number| (&self.index.segments()[number], document - self.bases[number]));
+        let exists = |segment: &OpenSegment, local: u32| {
+            local < segment.documents() && !segment.deleted().is_some_and(|deleted| deleted.contains(local))
+        };
+        let found = found.filter(|(segment, local)| exists(segment, *local));
         found.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
     }
 }
@@ -370,7 +382,7 @@ fn length_norms(collections: &[CollectionStats], bm25: Bm25) -> Arc<[Arc<LengthN
 /// The statistics of an index without terms.
 fn totals_of_fields(index: &Index) -> Statistics {
     let totals = |field: usize| {
-        let stats = || index.segments().iter().map(|segment| segment.meta().stats(field));
+        let stats = || index.segments().iter().map(|segment| segment.live_stats(field));
         (stats().map(|stats| u64::from(stats.documents)).sum(), stats().map(|stats| stats.tokens).sum())
     };
     Statistics::part(index.schema().checksum(), (0..index.schema().fields.len()).map(totals))

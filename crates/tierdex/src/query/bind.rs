@@ -9,9 +9,8 @@ use super::plan_node::{InfoBySegment, Leaf, PlanNode, TermPrefix};
 use super::{analyse::no_positions_error, check::last_distance, clauses::Clauses, tree::Query};
 use crate::limits::{BOOST_MAX, POSITION_GAP};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
-use crate::segment::read::{Segment, TermInfo};
+use crate::segment::read::{OpenSegment, TermInfo};
 use crate::{Error, Result, cursor::frequency_max, schema::Schema};
-use std::sync::Arc;
 
 /// A query with its terms looked up, before it is rewritten.
 pub(super) struct BoundQuery {
@@ -169,10 +168,11 @@ impl<'a> Binder<'a> {
 
     /// The dictionary entry of a term in each segment.
     fn look_up_term(&self, field: usize, term: &str) -> Result<InfoBySegment> {
-        let look_up = |segment: &Arc<Segment>| {
-            let Some(field) = segment.field(field) else { return Ok(None) };
-            let info = field.terms().get(term.as_bytes(), self.lists.source)?;
-            info.iter().for_each(|info| field.prefetch_to_cpu(info));
+        let look_up = |segment: &OpenSegment| {
+            let Some(reader) = segment.field(field) else { return Ok(None) };
+            let info = reader.terms().get(term.as_bytes(), self.lists.source)?;
+            let info = info.and_then(|info| segment.with_deletes(field, term.as_bytes(), info));
+            info.iter().for_each(|info| reader.prefetch_to_cpu(info));
             Ok(info)
         };
         self.lists.segments.iter().map(look_up).collect()
@@ -180,7 +180,7 @@ impl<'a> Binder<'a> {
 
     /// Document frequency of a term in the statistics of the ranking if they have it, else in the segments.
     fn document_frequency(&self, field: usize, term: &str, infos: &[Option<TermInfo>]) -> u64 {
-        let in_segments = || infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum();
+        let in_segments = || infos.iter().flatten().map(|info| u64::from(info.live_documents())).sum();
         let given = self.ranking.statistics.and_then(|given| given.term(field, term));
         given.map_or_else(in_segments, |totals| totals.documents)
     }

@@ -91,8 +91,10 @@ impl StatisticsCollector<'_> {
         let mut totals = TermTotals::default();
         for segment in self.lists.segments {
             let Some(reader) = segment.field(field) else { continue };
-            let Some(info) = reader.terms().get(term.as_bytes(), self.lists.source)? else { continue };
-            totals.documents += u64::from(info.document_frequency);
+            let info = reader.terms().get(term.as_bytes(), self.lists.source)?;
+            let info = info.and_then(|info| segment.with_deletes(field, term.as_bytes(), info));
+            let Some(info) = info else { continue };
+            totals.documents += u64::from(info.live_documents());
             if self.has_frequencies {
                 totals.frequency_max =
                     totals.frequency_max.max(frequency_max(reader, &info, self.lists.source)?);

@@ -2,14 +2,14 @@
 
 use super::plan_node::{PrefixClause, TermPrefix};
 use crate::rank::{CollectionStats, LengthNorms, Scorer, Statistics};
-use crate::segment::read::{BlockSource, Segment};
+use crate::segment::read::{BlockSource, OpenSegment};
 use std::sync::Arc;
 
 /// The segments whose posting lists a query reads, and the source of the bytes that are not resident.
 #[derive(Clone, Copy)]
 pub struct SegmentLists<'a> {
     /// The segments of a commit.
-    pub segments: &'a [Arc<Segment>],
+    pub segments: &'a [OpenSegment],
     /// Returns pages of dictionaries and blocks of lists that are not resident.
     pub source: &'a dyn BlockSource,
     /// Prefixes of recent queries.
@@ -22,7 +22,7 @@ pub(crate) trait PrefixStore {
     fn find(&self, field: usize, prefix: TermPrefix<'_>) -> Option<Arc<PrefixClause>>;
 
     /// Keeps a clause, if there is memory for it.
-    fn keep(&self, clause: PrefixClause, segments: &[Arc<Segment>]) -> Arc<PrefixClause>;
+    fn keep(&self, clause: PrefixClause, segments: &[OpenSegment]) -> Arc<PrefixClause>;
 }
 
 /// The scorer of a search, and the statistics from which it weights terms.

@@ -8,7 +8,8 @@ use super::{
 };
 use crate::limits::{FUZZY_EXPANSIONS_MAX, PREFIX_EXPANSIONS_MAX};
 use crate::rank::WordCandidates;
-use crate::segment::read::{Automaton, BlockSource, FieldReader, TermInfo, TermWalk};
+use crate::segment::deletes::DeletesCursor;
+use crate::segment::read::{Automaton, BlockSource, FieldReader, OpenSegment, TermInfo, TermWalk};
 use crate::{Error, Result, text::first_cluster};
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -24,7 +25,7 @@ pub(super) struct ExpandedTerm {
 impl ExpandedTerm {
     /// Number of documents that contain the term.
     pub(super) fn documents(&self) -> u64 {
-        self.infos.iter().flatten().map(|info| u64::from(info.document_frequency)).sum()
+        self.infos.iter().flatten().map(|info| u64::from(info.live_documents())).sum()
     }
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn terms_after(
     let mut terms = Vec::new();
     while terms.len() < limit && walks.next()?.is_some() {
         let term = String::from_utf8_lossy(walks.term()).into_owned();
-        let occurrences = walks.infos().flatten().map(|info| info.occurrences).sum();
+        let occurrences = walks.infos().flatten().map(TermInfo::live_occurrences).sum();
         terms.push(TermStats { term, documents: walks.documents(), occurrences });
     }
     Ok(terms)
@@ -256,15 +257,46 @@ pub(crate) fn for_each_term_with_prefix(
 }
 
 /// The terms of a field over all segments that an automaton accepts, in byte order: merged dictionary walks.
+/// Terms of deleted documents alone are left out.
 pub(super) struct MergedWalk<'a, A> {
     /// For each segment, unless it lacks the field.
-    walks: Vec<Option<TermWalk<'a, A>>>,
+    walks: Vec<Option<SegmentWalk<'a, A>>>,
     /// Current entry and state of each walk; `None` after its last term.
     heads: Vec<Option<(TermInfo, u32)>>,
     /// Whether the current entry of each walk is the term returned last.
     returned: Vec<bool>,
     /// A walk whose current entry is the term returned last.
     current: usize,
+}
+
+/// A dictionary walk in a segment, and its deletes.
+struct SegmentWalk<'a, A> {
+    walk: TermWalk<'a, A>,
+    deletes: Option<DeletesCursor<'a>>,
+}
+
+impl<'a, A: Automaton> SegmentWalk<'a, A> {
+    fn open(
+        segment: &'a OpenSegment,
+        field: usize,
+        automaton: A,
+        source: &'a dyn BlockSource,
+    ) -> Result<Option<Self>> {
+        let Some(reader) = segment.field(field) else { return Ok(None) };
+        let deletes = segment.deletes().map(|deletes| deletes.cursor(field));
+        Ok(Some(SegmentWalk { walk: reader.terms().walk(automaton, source)?, deletes }))
+    }
+
+    /// Moves to the next term that a document has which is not deleted.
+    fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
+        while let Some((info, state)) = self.walk.advance()? {
+            let Some(deletes) = &mut self.deletes else { return Ok(Some((info, state))) };
+            if let Some(info) = info.with_deletes(self.walk.term(), deletes) {
+                return Ok(Some((info, state)));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl<'a, A: Automaton> MergedWalk<'a, A> {
@@ -274,8 +306,7 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
         automaton: impl Fn() -> A,
     ) -> Result<MergedWalk<'a, A>> {
         let SegmentLists { segments, source, .. } = lists;
-        let walk = |field: &'a FieldReader| field.terms().walk(automaton(), source);
-        let walks = segments.iter().map(|segment| segment.field(field).map(walk).transpose());
+        let walks = segments.iter().map(|segment| SegmentWalk::open(segment, field, automaton(), source));
         // As if all had been returned, so that the first call advances every walk.
         Ok(MergedWalk {
             walks: walks.collect::<Result<_>>()?,
@@ -290,7 +321,7 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
     pub(super) fn next(&mut self) -> Result<Option<u32>> {
         for ((walk, head), returned) in self.walks.iter_mut().zip(&mut self.heads).zip(&mut self.returned) {
             if std::mem::take(returned) {
-                *head = walk.as_mut().map_or(Ok(None), TermWalk::advance)?;
+                *head = walk.as_mut().map_or(Ok(None), SegmentWalk::advance)?;
             }
         }
         let ahead = (0..self.walks.len()).filter(|walk| self.heads[*walk].is_some());
@@ -314,13 +345,13 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
         heads.map(|(head, returned)| head.as_ref().filter(|_| *returned).map(|(info, _)| info))
     }
 
-    /// Document frequency of the current term over all segments.
+    /// Number of documents over all segments that contain the current term.
     fn documents(&self) -> u64 {
-        self.infos().flatten().map(|info| u64::from(info.document_frequency)).sum()
+        self.infos().flatten().map(|info| u64::from(info.live_documents())).sum()
     }
 }
 
 /// The current term of a walk.
-fn term_of<'w, A: Automaton>(walk: &'w Option<TermWalk<'_, A>>) -> &'w [u8] {
-    walk.as_ref().map_or(&[], TermWalk::term)
+fn term_of<'w, A: Automaton>(walk: &'w Option<SegmentWalk<'_, A>>) -> &'w [u8] {
+    walk.as_ref().map_or(&[], |walk| walk.walk.term())
 }

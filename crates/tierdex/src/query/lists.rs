@@ -1,7 +1,7 @@
 //! The posting lists that a query may read, for caches that read whole lists before the evaluation.
 
 use super::{plan::QueryPlan, plan_node::Leaf};
-use crate::segment::read::Segment;
+use crate::segment::read::{OpenSegment, Segment};
 use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 
@@ -23,7 +23,7 @@ pub struct FileRange {
 
 impl QueryPlan {
     /// The lists of all terms in these segments of which something is to be read, by term and segment.
-    pub fn lists(&self, segments: &[Arc<Segment>]) -> Vec<QueryList> {
+    pub fn lists(&self, segments: &[OpenSegment]) -> Vec<QueryList> {
         let segments = || segments.iter().enumerate();
         let lists = self.leaves.iter().flat_map(|leaf| segments().map(move |segment| (leaf, segment)));
         lists.filter_map(|(leaf, (number, segment))| query_list(leaf, number, segment)).collect()

@@ -2,9 +2,8 @@
 
 use super::{collection::SegmentLists, expand::fuzzy_matches, tree::Query};
 use crate::Result;
-use crate::segment::read::{FILES, Segment};
+use crate::segment::read::{FILES, OpenSegment};
 use crate::text::{TermMatch, first_cluster};
-use std::sync::Arc;
 
 /// The terms and prefixes of a query in a field, by which words of its text are highlighted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +17,7 @@ pub struct Marks {
 
 impl Marks {
     /// The terms and prefixes of `query` in `field`, including the expansions of fuzzy words.
-    pub(crate) fn of(query: &Query, field: usize, segments: &[Arc<Segment>]) -> Result<Marks> {
+    pub(crate) fn of(query: &Query, field: usize, segments: &[OpenSegment]) -> Result<Marks> {
         let mut marks = Marks::default();
         marks.add_query(query, field, segments)?;
         marks.terms.sort_unstable();
@@ -42,7 +41,7 @@ impl Marks {
         Some(TermMatch { number: terms + self.prefixes.len() + number, is_first_cluster: true })
     }
 
-    fn add_query(&mut self, query: &Query, of: usize, segments: &[Arc<Segment>]) -> Result<()> {
+    fn add_query(&mut self, query: &Query, of: usize, segments: &[OpenSegment]) -> Result<()> {
         match query {
             Query::Term { field, term, .. } if *field == of => self.terms.push(term.clone()),
             Query::Phrase { field, terms, open_end, .. } if *field == of => {

@@ -60,17 +60,34 @@ pub struct TopK {
 /// A lower bound of the `k`-th best score of a query, which its evaluations over disjoint ranges of documents
 /// share: the highest of their `k`-th best scores.
 #[derive(Default)]
-pub struct SharedThreshold(AtomicU32);
+pub struct SharedThreshold {
+    score: AtomicU32,
+    /// The highest score that was a guess: [`SharedThreshold::are_hits_complete`] compares the hits with it.
+    guess: AtomicU32,
+    may_guess: bool,
+}
 
 impl SharedThreshold {
-    /// A threshold of `initial`: at least `k` documents are known to have this score or more.
-    pub fn new(initial: u32) -> SharedThreshold {
-        SharedThreshold(AtomicU32::new(initial))
+    /// A threshold of `initial`, which at least `k` documents reach, unless a part of it, `guess`, is one:
+    /// then they very likely reach it. The evaluations may guess too.
+    pub fn new(initial: u32, guess: u32) -> SharedThreshold {
+        let (score, guess) = (AtomicU32::new(initial), AtomicU32::new(guess));
+        SharedThreshold { score, guess, may_guess: true }
     }
 
     /// Lower bound of the score of each hit.
     pub fn get(&self) -> u32 {
-        self.0.load(AtomicOrdering::Relaxed)
+        self.score.load(AtomicOrdering::Relaxed)
+    }
+
+    /// Whether the best `k` of all documents are among these hits, the best first, of evaluations that began
+    /// with this threshold. False if the initial threshold, or a guess, was too high.
+    pub fn are_hits_complete(&self, hits: &[Hit], k: usize) -> bool {
+        match k.checked_sub(1).map(|last| hits.get(last)) {
+            None => true,
+            Some(None) => self.get() == 0,
+            Some(Some(last)) => last.score >= self.guess.load(AtomicOrdering::Relaxed),
+        }
     }
 }
 
@@ -136,9 +153,36 @@ impl TopK {
         self.threshold = (u64::from(score) << 32).saturating_sub(1);
     }
 
+    /// Whether [`TopK::guess_threshold`] has an effect.
+    pub fn may_guess(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.may_guess)
+    }
+
+    /// From now on rejects hits that score less than `score`, which `k` documents very likely reach. The
+    /// shared threshold tells in the end whether they did.
+    pub fn guess_threshold(&mut self, score: u32) {
+        if let Some(shared) = self.shared.as_ref().filter(|shared| shared.may_guess) {
+            shared.guess.fetch_max(score, AtomicOrdering::Relaxed);
+            self.set_initial_threshold(score);
+        }
+    }
+
     /// Offers up to 256 documents with their scores. The documents increase; `base` is added to each. Raises
     /// [`TopK::threshold`] to the `k`-th best score so far.
     pub fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
+        self.offer_if(base, documents, scores, |_| true);
+    }
+
+    /// As [`TopK::offer_all`], except documents for which `may_be_hit` is false. It is called only with those
+    /// that score enough.
+    #[inline]
+    pub fn offer_if(
+        &mut self,
+        base: u32,
+        documents: &[u32],
+        scores: &[u32],
+        may_be_hit: impl Fn(u32) -> bool,
+    ) {
         let Some(first) = documents.first() else { return };
         debug_assert!(documents.is_sorted());
         // Often many scores are equal to the threshold, and none of these documents is small enough.
@@ -148,7 +192,7 @@ impl TopK {
         self.reserve(self.selection.positions().len());
         for position in self.selection.positions().iter().map(|position| usize::from(*position)) {
             let key = Hit { score: scores[position], document: base + documents[position] }.key();
-            if key > self.threshold {
+            if key > self.threshold && may_be_hit(documents[position]) {
                 self.keys.push(key);
             }
         }
@@ -216,7 +260,7 @@ impl TopK {
         self.threshold = self.threshold.max(worst);
         self.min_score = Hit::of_key(self.threshold).score;
         if let Some(shared) = &self.shared {
-            shared.0.fetch_max(self.min_score, AtomicOrdering::Relaxed);
+            shared.score.fetch_max(self.min_score, AtomicOrdering::Relaxed);
         }
         self.keys.truncate(self.k);
     }

@@ -66,27 +66,33 @@ impl DeletedDocuments {
 
     /// Number of deleted documents in a range of documents of the segment.
     pub fn count_within(&self, range: Range<u32>) -> u32 {
-        if range.is_empty() {
-            return 0;
-        }
-        let (first, last) = (range.start / WORD_DOCS, (range.end - 1) / WORD_DOCS);
-        let count = |word: u32| {
-            let mut bits = self.words[word as usize];
-            if word == first {
+        self.words_within(range).map(|(_, word)| word.count_ones()).sum()
+    }
+
+    /// Numbers of the words that contain a range of documents, and their bits in the range.
+    fn words_within(&self, range: Range<u32>) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let (first, end) = (range.start / WORD_DOCS, range.end.max(range.start).div_ceil(WORD_DOCS));
+        (first..end).map(move |number| {
+            let mut bits = self.words[number as usize];
+            if number == first {
                 bits &= u64::MAX << (range.start % WORD_DOCS);
             }
-            if word == last {
-                bits &= u64::MAX >> (WORD_DOCS - 1 - (range.end - 1) % WORD_DOCS);
+            if number + 1 == end && !range.end.is_multiple_of(WORD_DOCS) {
+                bits &= u64::MAX >> (WORD_DOCS - range.end % WORD_DOCS);
             }
-            bits.count_ones()
-        };
-        (first..=last).map(count).sum()
+            (number, bits)
+        })
     }
 
     /// The deleted documents, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().zip(0..).flat_map(|(word, number)| {
-            let mut rest = *word;
+        self.iter_within(0..self.documents)
+    }
+
+    /// The deleted documents in a range of documents of the segment, ascending.
+    pub fn iter_within(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        self.words_within(range).flat_map(|(number, word)| {
+            let mut rest = word;
             std::iter::from_fn(move || {
                 let bit = (rest != 0).then(|| rest.trailing_zeros())?;
                 rest &= rest - 1;

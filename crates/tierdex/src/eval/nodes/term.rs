@@ -42,6 +42,8 @@ pub struct Term<'a> {
     bounds: Option<ShareBounds>,
     /// Document frequency in the segment.
     pub(crate) documents: u32,
+    /// Upper bound of the number of its postings that belong to deleted documents.
+    deleted: u32,
     /// Number of the block to which [`Term::seek`] moved last.
     pub(crate) block: usize,
     /// The documents whose blocks have been prefetched for look-ups, and whether with their frequencies.
@@ -77,6 +79,7 @@ impl<'a> Term<'a> {
             scorer,
             bounds,
             documents,
+            deleted: info.deleted.documents_max,
             block: 0,
             prefetched: DocRange::default(),
             prefetched_frequencies: true,
@@ -88,6 +91,11 @@ impl<'a> Term<'a> {
     /// Returns the buffers to `scratch`.
     pub fn close(self, scratch: &mut Scratch) {
         scratch.give_list(self.blocks.close(), self.buffers);
+    }
+
+    /// Number of postings, and upper bound of the number of those that belong to deleted documents.
+    pub(crate) fn postings_and_deleted(&self) -> (u64, u64) {
+        (u64::from(self.documents), u64::from(self.deleted))
     }
 
     /// [`Term::documents`] as an upper bound of the number of matches.

@@ -130,9 +130,14 @@ impl CandidateBatch {
 
     /// Keeps the candidates for which `keeps` returns true, given the document and the score, which it may
     /// change.
-    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(u32, &mut u32) -> bool) {
-        let mut kept = 0;
-        for at in 0..self.len() {
+    pub(crate) fn retain(&mut self, keeps: impl FnMut(u32, &mut u32) -> bool) {
+        self.retain_from(0, keeps);
+    }
+
+    /// As [`CandidateBatch::retain`], of the candidates from position `from` on.
+    pub(crate) fn retain_from(&mut self, from: usize, mut keeps: impl FnMut(u32, &mut u32) -> bool) {
+        let mut kept = from;
+        for at in from..self.len() {
             let (document, mut score) = (self.documents[at], self.scores[at]);
             let keeps = keeps(document, &mut score);
             (self.documents[kept], self.scores[kept]) = (document, score);

@@ -1,6 +1,6 @@
 //! The receiver of matches: what an evaluation does with the documents that it finds.
 
-use crate::{limits::BLOCK, rank::TopK};
+use crate::{limits::BLOCK, rank::TopK, segment::DeletedDocuments};
 
 /// Receives the matches of an evaluation.
 ///
@@ -47,13 +47,24 @@ impl<'s> Collector<'s> {
         matches!(self, Collector::Best(top) if top.may_enter(score, document))
     }
 
-    /// Offers documents of a segment in increasing order, with their scores; `base` is the number of its
-    /// first document in the index. Raises the threshold.
+    /// Offers documents of a segment in increasing order, with their scores, except those that are `deleted`;
+    /// `base` is the number of its first document in the index. Raises the threshold.
     #[inline]
-    pub(crate) fn offer_all(&mut self, base: u32, documents: &[u32], scores: &[u32]) {
+    pub(crate) fn offer_all(
+        &mut self,
+        base: u32,
+        documents: &[u32],
+        scores: &[u32],
+        deleted: Option<&DeletedDocuments>,
+    ) {
         if let Collector::Best(top) = self {
             for (documents, scores) in documents.chunks(BLOCK).zip(scores.chunks(BLOCK)) {
-                top.offer_all(base, documents, scores);
+                match deleted {
+                    None => top.offer_all(base, documents, scores),
+                    Some(deleted) => {
+                        top.offer_if(base, documents, scores, |document| !deleted.contains(document));
+                    }
+                }
             }
         }
     }
@@ -66,10 +77,17 @@ impl<'s> Collector<'s> {
         }
     }
 
-    /// Sets a threshold that at least `k` documents are known to reach.
-    pub(crate) fn set_initial_threshold(&mut self, score: u32) {
-        if let Collector::Best(top) = self {
-            top.set_initial_threshold(score);
+    /// Whether [`Collector::set_initial_threshold`] may guess.
+    pub(crate) fn may_guess(&self) -> bool {
+        matches!(self, Collector::Best(top) if top.may_guess())
+    }
+
+    /// Sets a threshold that at least `k` documents are known to reach, or, as a guess, very likely reach.
+    pub(crate) fn set_initial_threshold(&mut self, score: u32, is_guess: bool) {
+        match self {
+            Collector::Best(top) if is_guess => top.guess_threshold(score),
+            Collector::Best(top) => top.set_initial_threshold(score),
+            Collector::Count => {}
         }
     }
 }

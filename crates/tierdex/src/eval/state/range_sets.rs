@@ -2,6 +2,7 @@
 
 use crate::eval::state::{CandidateBatch, DocRange, aligned_origin};
 use crate::eval::tuning::{MARKED_DISTANCE_MAX, WINDOW_DOCS};
+use crate::segment::DeletedDocuments;
 use tierdex_codec::{Survivors, collect_bits, count_ones, drain_at_least, keep_marked, mark_positive};
 
 /// A bitset of the documents of a range.
@@ -139,6 +140,15 @@ impl Bits {
     /// Adds the documents of `other`, which has the same range.
     pub(crate) fn union(&mut self, other: &mut Bits) {
         self.combine(other, |a, b| a | b);
+    }
+
+    /// Removes deleted documents.
+    pub(crate) fn remove(&mut self, deleted: &DeletedDocuments) {
+        let origin = self.origin() as usize;
+        self.bytes();
+        let bytes = deleted.words()[origin / 64..].iter().flat_map(|word| word.to_le_bytes());
+        let bytes = bytes.skip(origin % 64 / 8);
+        self.bits.iter_mut().zip(bytes).for_each(|(bits, deleted)| *bits &= !deleted);
     }
 
     /// Number of documents.
@@ -292,6 +302,17 @@ impl ScoreWindow {
 
     pub(crate) fn origin(&self) -> u32 {
         aligned_origin(self.range.first)
+    }
+
+    /// Removes deleted documents.
+    pub(crate) fn remove(&mut self, deleted: &DeletedDocuments) {
+        if !self.unscored.is_unused() {
+            self.unscored.remove(deleted);
+        }
+        let origin = self.origin();
+        for document in deleted.iter_within(self.range.first..self.range.last + 1) {
+            self.sums.0[(document - origin) as usize] = 0;
+        }
     }
 
     /// Sets the sums before the first document of the range to 0, and returns all.

@@ -1,8 +1,9 @@
 //! One evaluation in a segment: the range of documents that it searches, its collector and scratch buffers.
 
-use crate::eval::state::{Collector, DocRange, Scratch};
+use crate::eval::state::{CandidateBatch, Collector, DocRange, Scratch};
 use crate::eval::{EvaluationOptions, SegmentView};
-use crate::{Result, segment::read::BlockSource};
+use crate::segment::{DeletedDocuments, read::BlockSource};
+use crate::Result;
 use std::{cell::Cell, ops::Range};
 
 /// The range of documents, numbered in the index, that an evaluation searches. An evaluation on another
@@ -34,6 +35,8 @@ pub struct Search<'s> {
     pub(crate) first: u32,
     pub(crate) end: u32,
     part: &'s DocumentRange,
+    /// The deleted documents of the segment.
+    deleted: Option<&'s DeletedDocuments>,
     /// What the caller requested.
     pub(crate) options: EvaluationOptions,
     /// Whether every match is visited to be counted ([`Strategy`](crate::eval::Strategy)).
@@ -49,7 +52,7 @@ impl<'s> Search<'s> {
     /// An evaluation that offers documents of `part` in a segment, whose first document is number `base` in
     /// the index, to the collector. The part overlaps the segment.
     pub fn new(
-        view: SegmentView<'_>,
+        view: SegmentView<'s>,
         base: u32,
         part: &'s DocumentRange,
         options: &EvaluationOptions,
@@ -65,6 +68,7 @@ impl<'s> Search<'s> {
             first,
             end,
             part,
+            deleted: view.segment.deleted(),
             options: *options,
             counts_matches: false,
             sums_windows: false,
@@ -139,9 +143,31 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Offers documents in ascending order with their exact scores.
+    /// Offers documents in ascending order with their exact scores. Deleted documents are dropped.
     #[inline]
     pub(crate) fn offer_all(&mut self, documents: &[u32], scores: &[u32]) {
-        self.collector.offer_all(self.base, documents, scores);
+        self.collector.offer_all(self.base, documents, scores, self.deleted);
+    }
+
+    /// The deleted documents of the segment.
+    #[inline]
+    pub(crate) fn deleted(&self) -> Option<&'s DeletedDocuments> {
+        self.deleted
+    }
+
+    /// Removes deleted documents from matches that are counted.
+    pub(crate) fn drop_deleted(&self, batch: &mut CandidateBatch) {
+        if let Some(deleted) = self.deleted {
+            batch.retain(|document, _| !deleted.contains(document));
+        }
+    }
+
+    /// Number of deleted documents among those that were searched.
+    pub(crate) fn deleted_documents(&self) -> u64 {
+        let count = |deleted: &DeletedDocuments| match self.covers_segment() {
+            true => deleted.len(),
+            false => deleted.count_within(self.first..self.end),
+        };
+        self.deleted.map_or(0, count).into()
     }
 }

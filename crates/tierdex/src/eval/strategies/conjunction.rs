@@ -85,6 +85,9 @@ impl<'a> ConjunctionRun<'_, 'a> {
                 }
             }
         }
+        if search.counts_matches {
+            search.drop_deleted(batch);
+        }
         self.matches += batch.len() as u64;
         if !may_have_hits || batch.len() == 0 {
             return Ok(());

@@ -1,6 +1,11 @@
 //! Lower bounds of the `k`-th best score that are computed before a strategy runs, as its first threshold.
 //! They follow from max scores, since each block, and so each superblock, contains a document that reaches
 //! its max score; or from the scores of a rare term.
+//!
+//! A deleted document may be the one that reaches a max score. If `g` postings of the term are deleted, the
+//! `k + g` best blocks have `k` that are not spoilt, so the bound of rank `k + g` holds. It is low if many are
+//! deleted. Then a rank is chosen below which `k` unspoilt blocks are very likely: the bound is a *guess*. If the
+//! `k`-th hit does not reach the highest guess, the query is evaluated again without guesses.
 
 use crate::eval::nodes::{ShareBounds, Term};
 use crate::eval::state::{DocRange, Scratch, Search};
@@ -8,27 +13,78 @@ use crate::eval::tuning::{INITIAL_THRESHOLD_K_MAX, PRESCORED_POSTINGS_MAX, PRESC
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::query::{QueryPlan, SegmentLists};
-use crate::segment::read::{BlockList, FILES, RecordPart, Segment, SkipRecord};
+use crate::segment::read::{BlockList, FILES, OpenSegment, RecordPart, SkipRecord, TermInfo};
 use crate::{
-    Error, Result, bytes::ByteReader, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
+    Result, bytes::ByteReader, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
 };
-use std::sync::Arc;
 
-/// Lower bound of the `k`-th best score over all segments: from block max scores, if skip data is resident,
-/// and from the scores of the rarest term, if it is rare. 0 if none is known, as for queries that do not
-/// match every document of some scored term.
+/// Lower bound of the `k`-th best score over all segments, or a guess of one: from block max scores, if skip
+/// data is resident, and from the scores of the rarest term, if it is rare. 0 if none is known, as for queries
+/// that do not match every document of some scored term.
 pub fn initial_threshold(
     plan: &QueryPlan,
     lists: SegmentLists<'_>,
     k: usize,
     scratch: &mut Scratch,
-) -> Result<u32> {
-    let threshold = sufficient_terms(plan).try_fold(0, |threshold, leaf| {
-        Ok::<u32, Error>(threshold_by_max_scores(leaf, lists.segments, k)?.max(threshold))
-    })?;
-    match prescored_term(plan, k) {
-        Some(leaf) => Ok(threshold_by_scores(leaf, lists, k, scratch)?.max(threshold)),
-        None => Ok(threshold),
+) -> Result<InitialThreshold> {
+    let mut threshold = InitialThreshold::default();
+    for leaf in sufficient_terms(plan) {
+        let postings = leaf.infos.iter().flatten();
+        let count = |sum: (u64, u64), info: &TermInfo| {
+            (sum.0 + u64::from(info.document_frequency), sum.1 + u64::from(info.deleted.documents_max))
+        };
+        let (postings, deleted) = postings.fold((0, 0), count);
+        let rank = BoundRank::new(k, postings, deleted, true);
+        threshold.add(threshold_by_max_scores(leaf, lists.segments, rank.blocks)?, rank.is_guess);
+    }
+    if let Some(leaf) = prescored_term(plan, k) {
+        threshold.add(threshold_by_scores(leaf, lists, k, scratch)?, false);
+    }
+    Ok(threshold)
+}
+
+/// A threshold with which an evaluation begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InitialThreshold {
+    /// The score; 0 if there is none.
+    pub score: u32,
+    /// The part of it that is a guess: `k` documents are not known to reach it. 0 if it is not one.
+    pub guess: u32,
+}
+
+impl InitialThreshold {
+    fn add(&mut self, score: u32, is_guess: bool) {
+        if score > self.score {
+            *self = InitialThreshold { score, guess: if is_guess { score } else { 0 } };
+        }
+    }
+}
+
+/// The number of blocks among the best of a list of which `k` contain a document that reaches the max score
+/// and is not deleted.
+struct BoundRank {
+    blocks: usize,
+    /// Whether it is only very likely.
+    is_guess: bool,
+}
+
+/// Number of standard deviations by which the rank of a guess exceeds the expected one. A guess fails once in
+/// 30,000 queries if documents are deleted at random.
+const GUESS_DEVIATIONS: f64 = 4.0;
+
+impl BoundRank {
+    /// Of a list of `postings`, at most `deleted` of which belong to deleted documents.
+    fn new(k: usize, postings: u64, deleted: u64, may_guess: bool) -> BoundRank {
+        let proven = k.saturating_add(usize::try_from(deleted).unwrap_or(usize::MAX));
+        let share = deleted as f64 / postings.max(1) as f64;
+        let expected = k as f64 / (1.0 - share);
+        let deviation = (k as f64 * share).sqrt() / (1.0 - share);
+        // A share of 1 makes it infinite, which is no rank of a list.
+        let guess = (expected + GUESS_DEVIATIONS * deviation + 2.0).ceil() as usize;
+        match may_guess && guess < proven {
+            true => BoundRank { blocks: guess, is_guess: true },
+            false => BoundRank { blocks: proven, is_guess: false },
+        }
     }
 }
 
@@ -59,9 +115,13 @@ fn threshold_by_scores(leaf: &Leaf, lists: SegmentLists<'_>, k: usize, scratch: 
         let part = RecordPart::WithoutImpacts;
         let mut term = Term::open(leaf, &leaf.scorer, info, part, segment, lists.source, scratch)?;
         term.prefetch(DocRange::ALL, true)?;
+        let first = batch.len();
         for block in 0..term.blocks.len() {
             let (documents, scores) = term.read_block(block)?;
             batch.push_all(documents, scores);
+        }
+        if let Some(deleted) = segment.deleted() {
+            batch.retain_from(first, |document, _| !deleted.contains(document));
         }
         term.close(scratch);
     }
@@ -70,8 +130,8 @@ fn threshold_by_scores(leaf: &Leaf, lists: SegmentLists<'_>, k: usize, scratch: 
     Ok(threshold)
 }
 
-/// Lower bound of the `k`-th best score of a term, from the max scores of its blocks in resident skip data.
-fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> Result<u32> {
+/// Score that the `k` best blocks of a term reach by their max scores, from resident skip data.
+fn threshold_by_max_scores(leaf: &Leaf, segments: &[OpenSegment], k: usize) -> Result<u32> {
     let postings: usize = leaf.infos.iter().flatten().map(|info| info.document_frequency as usize).sum();
     if k == 0 || k > INITIAL_THRESHOLD_K_MAX || postings / BLOCK < k {
         return Ok(0);
@@ -115,7 +175,10 @@ fn threshold_by_max_scores(leaf: &Leaf, segments: &[Arc<Segment>], k: usize) -> 
 /// that `k` documents are known to reach. [`initial_threshold`] does it before, if skip data is resident.
 pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Result<()> {
     let Some(list) = term.blocks.skips() else { return Ok(()) };
-    let (k, scores) = (search.collector.k(), &mut search.scratch.bounds);
+    let (k, may_guess) = (search.collector.k(), search.collector.may_guess());
+    let (postings, deleted) = term.postings_and_deleted();
+    let BoundRank { blocks, is_guess } = BoundRank::new(k, postings, deleted, may_guess);
+    let (k, scores) = (if k == 0 { 0 } else { blocks }, &mut search.scratch.bounds);
     let mut threshold = search.collector.threshold();
     scores.clear();
     if k <= INITIAL_THRESHOLD_K_MAX || !list.has_entries() {
@@ -127,7 +190,7 @@ pub(crate) fn raise_threshold(term: &Term<'_>, search: &mut Search<'_>) -> Resul
         threshold = nth_largest(scores, k).max(threshold);
     }
     if threshold > search.collector.threshold() {
-        search.collector.set_initial_threshold(threshold);
+        search.collector.set_initial_threshold(threshold, is_guess);
     }
     Ok(())
 }

@@ -18,12 +18,16 @@ pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> 
         if let Some(window) = &mut window {
             window.restart(range);
             root.add_scores(window, 0, search.scratch)?;
+            search.deleted().inspect(|deleted| window.remove(deleted));
             evaluated += offer_window(window, search);
             return Ok(range.last);
         }
         batch.clear();
         let min_score = if visits_all { 0 } else { search.min_score_from(range.first) };
         let last = root.collect(range, search.end, min_score, &mut batch, search.scratch)?;
+        if search.counts_matches {
+            search.drop_deleted(&mut batch);
+        }
         evaluated += batch.len() as u64;
         search.offer_all(&batch.documents, &batch.scores);
         Ok(last)
@@ -39,6 +43,7 @@ pub(crate) fn count_by_bitsets(root: &mut Node<'_>, search: &mut Search<'_>) -> 
     for_each_range(root, search, RangePass::Count, |root, range, search| {
         bits.restart(range);
         root.mark_matches(&mut bits, search.scratch)?;
+        search.deleted().inspect(|deleted| bits.remove(deleted));
         count += bits.count();
         Ok(range.last)
     })?;
@@ -52,6 +57,7 @@ pub(crate) fn count_by_blocks(root: &mut Node<'_>, search: &mut Search<'_>) -> R
     for_each_range(root, search, RangePass::CountBlocks, |root, range, search| {
         batch.clear();
         root.collect_unscored(range, &mut batch, search.scratch)?;
+        search.drop_deleted(&mut batch);
         count += batch.len() as u64;
         Ok(range.last)
     })?;

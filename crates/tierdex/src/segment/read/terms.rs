@@ -4,6 +4,7 @@ use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
 use crate::bytes::{ByteReader, prefix_key};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
+use crate::segment::deletes::{DeletedPostings, DeletesCursor};
 use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -53,9 +54,29 @@ pub struct TermInfo {
     pub skips: Range<u64>,
     /// Byte range of the blocks in `postings`; `None` if the list is inline in the skip record.
     pub blocks: Option<Range<u64>>,
+    /// The postings of deleted documents, which the numbers above include.
+    pub deleted: DeletedPostings,
 }
 
 impl TermInfo {
+    /// Number of documents that contain the term and are not deleted, at least 1. An upper bound if the terms of
+    /// deleted documents are not known.
+    #[inline]
+    pub fn live_documents(&self) -> u32 {
+        self.document_frequency.saturating_sub(self.deleted.known.documents)
+    }
+
+    /// Number of occurrences in documents that are not deleted.
+    pub fn live_occurrences(&self) -> u64 {
+        self.occurrences.saturating_sub(self.deleted.known.occurrences)
+    }
+
+    /// With the deleted postings of the term, which `deletes` has not passed; `None` if no other is left.
+    pub fn with_deletes(mut self, term: &[u8], deletes: &mut DeletesCursor<'_>) -> Option<TermInfo> {
+        self.deleted = deletes.seek(term, self.document_frequency);
+        (self.live_documents() > 0).then_some(self)
+    }
+
     /// Total bytes of the blocks of documents and frequencies; 0 for an inline list.
     pub fn block_bytes(&self) -> u64 {
         self.blocks.as_ref().map_or(0, |range| range.end - range.start)
@@ -324,7 +345,7 @@ pub(super) struct TermEntry<'a> {
 impl TermEntry<'_> {
     pub(super) fn info(self) -> TermInfo {
         let TermEntry { document_frequency, occurrences, skips, blocks, .. } = self;
-        TermInfo { document_frequency, occurrences, skips, blocks }
+        TermInfo { document_frequency, occurrences, skips, blocks, deleted: DeletedPostings::default() }
     }
 }
 

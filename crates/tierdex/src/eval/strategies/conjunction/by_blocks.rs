@@ -150,7 +150,7 @@ impl<'a> ConjunctionRun<'_, 'a> {
                     continue;
                 }
                 BlockWork::Count => {
-                    self.count_block(term, &lead)?;
+                    self.count_block(term, &lead, search)?;
                     continue;
                 }
                 BlockWork::ScoreFirst { selected } => self.score_lead(term, &lead, selected)?,
@@ -253,10 +253,19 @@ impl<'a> ConjunctionRun<'_, 'a> {
     }
 
     /// Counts the candidates of a block that are in the only other list.
-    fn count_block(&mut self, term: &mut Term<'a>, lead: &LeadBlock) -> Result<()> {
+    fn count_block(&mut self, term: &mut Term<'a>, lead: &LeadBlock, search: &Search<'_>) -> Result<()> {
         if let [RefiningClause { node: Node::Term(other), .. }] = &mut *self.others {
             let documents = term.blocks.documents(lead.block)?;
-            self.matches += other.count_shared(&documents[positions_within(documents, lead.range)])?;
+            let documents = &documents[positions_within(documents, lead.range)];
+            self.matches += match search.deleted() {
+                None => other.count_shared(documents)?,
+                Some(_) => {
+                    self.batch.clear();
+                    self.batch.push_equal(documents, 0);
+                    search.drop_deleted(&mut self.batch);
+                    other.count_shared(&self.batch.documents)?
+                }
+            };
         }
         Ok(())
     }
