@@ -188,3 +188,37 @@ fn deletes_are_left_out_of_an_index_in_memory() {
     let set = (0..3000).filter(|number| number % 7 == 3).collect();
     DeleteCase::new(&whole, &docs, &set, "in memory").check(4, 60);
 }
+
+/// The best document of every block of the second segment is deleted, and the first segment alone has enough
+/// hits: a threshold from max scores alone would lose those of the second.
+#[test]
+fn thresholds_do_not_rely_on_deleted_documents() {
+    const OF_SEGMENT: u32 = 6000;
+    let document = |number: u32| {
+        let frequency = match (number / OF_SEGMENT, number % 64) {
+            (0, _) => 1,
+            (_, 0) => 40,
+            (_, rest) => 2 + rest as usize % 5,
+        };
+        format!("{}{}", "often ".repeat(frequency), "x ".repeat(50 - frequency))
+    };
+    let docs = TestDocument::of_texts((0..2 * OF_SEGMENT).map(document));
+    let schema = SchemaOptions { norms: NormKind::Byte, ..SchemaOptions::one_field() }.schema();
+    let whole = index_in_memory(&schema, &docs, &[OF_SEGMENT as usize]);
+    let best = |segment: u32| (segment * OF_SEGMENT..(segment + 1) * OF_SEGMENT).filter(|number| number % 64 == 0);
+    let case = DeleteCase::new(&whole, &docs, &best(1).collect(), "the best of each block");
+    let query = Query::parse("often", &schema).unwrap();
+    case.check_query(&query, "often", &mut Random::new(1));
+    for tier in [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram] {
+        let engine = Engine::new(&case.deleted, &engine_options(100, 1).meta_tier(tier.clone())).unwrap();
+        for k in [1, 5, 20, 90] {
+            for tuning in all_tunings() {
+                let options = SearchOptions { k, tuning, ..SearchOptions::default() };
+                let expected = case.fresh.searcher().search(&query, &options).unwrap();
+                let found = engine.search(SearchRequest::new(query.clone()).options(options)).unwrap();
+                let found = SearchResult { hits: found.hits.clone(), ..expected.clone() };
+                assert_eq!(case.compared(&found), documents_and_score_bits(&expected.hits), "{tier:?}, k {k}");
+            }
+        }
+    }
+}
