@@ -210,9 +210,13 @@ pub mod internal {
         pub mod layout {
             pub use crate::segment::layout::{file_name, identity, parse_file_name, push_tail};
         }
+        pub mod deleted_statistics {
+            pub use crate::segment::deleted_statistics::DeletedStatistics;
+        }
         pub mod read {
             pub use crate::segment::read::{
-                Automaton, BlockSource, FILES, FieldReader, Files, ListPart, RecordPart, SkipRecord, TermInfo,
+                Automaton, BlockSource, FILES, FieldReader, Files, ListPart, OpenSegment, RecordPart, SkipRecord,
+                TermInfo,
             };
         }
     }

@@ -9,9 +9,10 @@ use support::requests::{documents_and_score_bits, engine_options};
 use support::{all_tunings, index_in_memory, random::Random};
 use tierdex::internal::engine::MetaTier;
 use tierdex::explain::SearchResult;
-use tierdex::internal::segment::read::FILES;
+use tierdex::internal::segment::deleted_statistics::DeletedStatistics;
+use tierdex::internal::segment::read::{FILES, OpenSegment};
 use tierdex::io::RegionKind;
-use tierdex::schema::NormKind;
+use tierdex::schema::{NormKind, Stored};
 use tierdex::{Engine, Index, Query, Schema, Scorer, SearchOptions, SearchRequest, Statistics};
 
 /// Hits as they are compared, with documents numbered among those that are left.
@@ -31,9 +32,13 @@ impl DeleteCase {
         let live: Vec<u32> = (0..docs.len() as u32).filter(|number| !deletes.contains(number)).collect();
         let left: Vec<TestDocument> = live.iter().map(|number| docs[*number as usize].clone()).collect();
         let all: Vec<u32> = deletes.iter().copied().collect();
-        // In two steps, so that a set extends another.
-        let (first, _) = all.split_at(all.len() / 2);
-        let deleted = whole.with_deleted(first).unwrap().with_deleted(&all).unwrap();
+        // In two steps, so that a set extends another, and there are two layers of statistics.
+        let (first, others) = all.split_at(all.len() / 2);
+        let by_values = whole.with_deleted(first, Some(true)).unwrap().with_deleted(others, Some(true)).unwrap();
+        let deleted = whole.with_deleted(others, None).unwrap().with_deleted(first, None).unwrap();
+        if whole.schema().stored != Stored::Nothing {
+            assert_eq!(statistics_of_segments(&by_values), statistics_of_segments(&deleted), "{what}");
+        }
         let fresh = index_in_memory(whole.schema(), &left, &[left.len() / 3]);
         DeleteCase { deleted, fresh, live, what: format!("{what}, {} of {}", deletes.len(), docs.len()) }
     }
@@ -123,6 +128,15 @@ impl DeleteCase {
             }
         }
     }
+}
+
+/// The sum of the statistics of deleted documents of each segment.
+fn statistics_of_segments(index: &Index) -> Vec<Option<DeletedStatistics>> {
+    let sum = |segment: &OpenSegment| {
+        let layers = segment.deletes()?.layers().iter().map(|layer| &**layer);
+        Some(DeletedStatistics::merge(&layers.collect::<Vec<_>>()).unwrap())
+    };
+    index.segments().iter().map(sum).collect()
 }
 
 /// Sets of deleted documents: at random, and hostile ones.
@@ -219,6 +233,60 @@ fn thresholds_do_not_rely_on_deleted_documents() {
                 let found = SearchResult { hits: found.hits.clone(), ..expected.clone() };
                 assert_eq!(case.compared(&found), documents_and_score_bits(&expected.hits), "{tier:?}, k {k}");
             }
+        }
+    }
+}
+
+/// Without the terms of deleted documents scores are approximate; matches and their number are not.
+#[test]
+fn matches_are_exact_if_terms_of_deleted_documents_are_not_known() {
+    let docs = random_documents_in_bursts(12, 4000);
+    let schema = SchemaOptions { stored: false, ..SchemaOptions::one_field() }.schema();
+    let whole = index_in_memory(&schema, &docs, &[1500]);
+    for (what, set) in delete_sets(&whole, &mut Random::new(3)) {
+        let case = DeleteCase::new(&whole, &docs, &set, &what);
+        let all: Vec<u32> = set.iter().copied().collect();
+        let unknown = whole.with_deleted(&all, Some(false)).unwrap();
+        let (searcher, fresh) = (unknown.searcher(), case.fresh.searcher());
+        let mut random = Random::new(7);
+        for _ in 0..60 {
+            let text = random_query_text(&mut random, &schema);
+            // Terms of deleted documents alone count among the terms for which a fuzzy word stands.
+            if text.contains('~') {
+                continue;
+            }
+            let (query, _) = Query::parse_lenient(&text, &schema);
+            for tuning in all_tunings() {
+                let options = SearchOptions { k: 9999, tuning, ..SearchOptions::default() };
+                let Ok(expected) = fresh.search(&query, &options) else { continue };
+                let matches = |found: ComparedHits| found.into_iter().map(|hit| hit.0).collect::<BTreeSet<_>>();
+                let expected = matches(documents_and_score_bits(&expected.hits));
+                let found = searcher.search(&query, &options).unwrap();
+                assert_eq!(matches(case.compared(&found)), expected, "{what}: {text}");
+                for k in [0, 10] {
+                    let options = SearchOptions { k, count: true, ..options };
+                    let found = searcher.search(&query, &options).unwrap();
+                    assert_eq!(found.total, expected.len() as u64, "{what}: {text}, k {k}");
+                    assert_eq!(found.hits.len(), k.min(expected.len()), "{what}: {text}, k {k}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_export_is_that_of_a_new_index() {
+    let docs = random_documents(6, 500);
+    let whole = index_in_memory(&SchemaOptions::default().schema(), &docs, &[100, 101, 350]);
+    for (what, set) in delete_sets(&whole, &mut Random::new(5)) {
+        let case = DeleteCase::new(&whole, &docs, &set, &what);
+        for field in ["text", "title"] {
+            let export = |index: &Index| {
+                let mut file = Vec::new();
+                tierdex::ciff::export(index, field, "by a test", &mut file).unwrap();
+                file
+            };
+            assert!(export(&case.deleted) == export(&case.fresh), "{what}, {field}");
         }
     }
 }

@@ -5,7 +5,8 @@
 //! 2. Write the header, the lists in order of their terms (reading each a second time), and the document
 //!    records.
 //!
-//! Memory: 4 bytes for each document and 8 bytes for each term.
+//! Memory: 4 bytes for each document, 8 bytes for each term and for each posting of the longest list; 4 bytes
+//! more for each document if some are deleted.
 
 use super::{CiffReport, MISSING_TOKENS};
 use crate::bytes::{push_bytes, push_varint};
@@ -29,9 +30,10 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
         return Err(Error::Usage(message));
     };
     let documents = check_count(index.documents())?;
+    let left = DocumentsLeft::of(index);
     let (sizes, lengths) = (Vec::new(), vec![0; documents as usize]);
     let mut survey = ExportSurvey { sizes, lengths, postings: 0, size: 0 };
-    for_each_list(index, number, &mut survey)?;
+    for_each_list(index, number, &left, &mut survey)?;
     let ExportSurvey { sizes, lengths, postings, .. } = survey;
     let lists = check_count(sizes.len() as u64)?;
     let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
@@ -46,11 +48,14 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
     file.write_message(&message)?;
     let (sizes, list_message) = (sizes.into_iter(), Vec::new());
     let mut writer = ListMessageWriter { file, sizes, message: list_message, is_left_out: false };
-    for_each_list(index, number, &mut writer)?;
+    for_each_list(index, number, &left, &mut writer)?;
     let mut file = writer.file;
-    let mut number = 0;
+    let (mut number, mut document) = (0, 0..);
     for segment in index.segments() {
         segment.ids().for_each(|id| {
+            if document.next().and_then(|document| left.number(document)).is_none() {
+                return Ok(());
+            }
             message.clear();
             push_number(&mut message, 1, number);
             push_text(&mut message, 2, id);
@@ -190,34 +195,71 @@ impl MessageWriter<'_> {
     }
 }
 
+/// The numbers of documents among those that are not deleted.
+enum DocumentsLeft {
+    All,
+    /// For each document; [`NO_DOCUMENT`] if it is deleted.
+    Some(Vec<u32>),
+}
+
+impl DocumentsLeft {
+    fn of(index: &Index) -> DocumentsLeft {
+        if index.segments().iter().all(|segment| segment.deletes().is_none()) {
+            return DocumentsLeft::All;
+        }
+        let (mut next, mut numbers) = (0, Vec::new());
+        for segment in index.segments() {
+            numbers.extend((0..segment.documents()).map(|document| {
+                let is_deleted = segment.deleted().is_some_and(|deleted| deleted.contains(document));
+                next += u32::from(!is_deleted);
+                if is_deleted { NO_DOCUMENT } else { next - 1 }
+            }));
+        }
+        DocumentsLeft::Some(numbers)
+    }
+
+    /// The number of a document; `None` if it is deleted.
+    fn number(&self, document: u32) -> Option<u32> {
+        match self {
+            DocumentsLeft::All => Some(document),
+            DocumentsLeft::Some(numbers) => Some(numbers[document as usize]).filter(|number| *number != NO_DOCUMENT),
+        }
+    }
+}
+
 /// Passes all posting lists of a field to `sink`, each with its postings of all segments.
-fn for_each_list(index: &Index, field: usize, sink: &mut dyn ListSink) -> Result<()> {
+fn for_each_list(index: &Index, field: usize, left: &DocumentsLeft, sink: &mut dyn ListSink) -> Result<()> {
     let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| &**segment), field)?;
-    loop {
-        let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
-        let infos = inputs.iter().filter_map(|input| input.info(&term));
-        let (postings, occurrences) = infos.fold((0, 0), |(postings, occurrences), info| {
-            (postings + u64::from(info.document_frequency), occurrences + info.occurrences)
-        });
-        sink.begin(&String::from_utf8_lossy(&term), postings, occurrences)?;
-        let mut before = 0;
+    let mut list = Vec::new();
+    while let Some(term) = SegmentTerms::smallest(&inputs) {
+        list.clear();
         for input in &mut inputs {
-            if let Some(info) = input.take(&term)? {
-                let mut cursor = input.lists.cursor(input.field, info)?;
-                while cursor.advance(0)? != NO_DOCUMENT {
-                    let (documents, frequencies) = cursor.rest_of_block()?;
-                    let count = documents.len();
-                    for (document, frequency) in documents.iter().zip(frequencies) {
-                        let document = input.base + document;
-                        sink.add(document, document - before, *frequency)?;
-                        before = document;
-                    }
-                    cursor.skip(count)?;
-                }
+            let Some(info) = input.take(&term)? else { continue };
+            let mut cursor = input.lists.cursor(input.field, info)?;
+            while cursor.advance(0)? != NO_DOCUMENT {
+                let (documents, frequencies) = cursor.rest_of_block()?;
+                let postings = documents.iter().zip(frequencies);
+                let left = postings.filter_map(|(document, frequency)| {
+                    Some((left.number(input.base + document)?, *frequency))
+                });
+                list.extend(left);
+                let count = documents.len();
+                cursor.skip(count)?;
             }
+        }
+        if list.is_empty() {
+            continue;
+        }
+        let occurrences = list.iter().map(|(_, frequency)| u64::from(*frequency)).sum();
+        sink.begin(&String::from_utf8_lossy(&term), list.len() as u64, occurrences)?;
+        let mut before = 0;
+        for (document, frequency) in &list {
+            sink.add(*document, document - before, *frequency)?;
+            before = *document;
         }
         sink.end();
     }
+    Ok(())
 }
 
 /// Appends the fields of a list message that precede its postings.

@@ -146,6 +146,9 @@ impl EngineSettings {
         rows.extend(sizes.rows(&self.metadata_location()));
         let mut add = |what, bytes| rows.push(MemoryUse::new(what, bytes, None));
         add("index of external ids", sizes.id_index);
+        if sizes.deletes > 0 {
+            add("deleted documents and their statistics", sizes.deletes);
+        }
         let pages = self.cache_bytes(index) / PAGE;
         add("cache metadata", PageCache::metadata_bytes_max(self.policy) as u64 * pages);
         add("prefixes of recent queries", self.kept_prefixes_bytes(index));

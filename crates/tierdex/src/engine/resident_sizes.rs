@@ -25,17 +25,22 @@ pub struct ResidentSizes {
     pub checksums: u64,
     /// First documents of the pages of the index of external ids, always in DRAM.
     pub id_index: u64,
+    /// Deleted documents and their statistics, always in DRAM.
+    pub deletes: u64,
 }
 
 impl ResidentSizes {
-    /// Of all segments of an index.
+    /// Of all segments of an index, with their deletes.
     pub fn of(index: &Index) -> ResidentSizes {
         let mut sizes = ResidentSizes::default();
-        index.segments().iter().for_each(|segment| sizes.add_segment(segment));
+        for segment in index.segments() {
+            sizes.add_segment(segment);
+            sizes.deletes += segment.deletes().map_or(0, |deletes| deletes.memory() as u64);
+        }
         sizes
     }
 
-    /// Of one segment.
+    /// Of the files of one segment.
     pub fn of_segment(segment: &Segment) -> ResidentSizes {
         let mut sizes = ResidentSizes::default();
         sizes.add_segment(segment);
@@ -59,7 +64,7 @@ impl ResidentSizes {
         self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file()));
     }
 
-    /// The parts in memory with the metadata in this location, without the index of external ids.
+    /// The parts in memory with the metadata in this location, without the index of external ids and deletes.
     pub fn rows(&self, location: &MetadataLocation) -> Vec<MemoryUse> {
         let region = location.region.as_ref().map(|kind| kind.to_string());
         let of_tier = region.clone().filter(|_| location.is_whole_region());
@@ -85,7 +90,7 @@ impl ResidentSizes {
     /// Bytes of DRAM with the metadata in this location.
     pub fn in_dram(&self, location: &MetadataLocation) -> u64 {
         let of_tier = if location.is_whole_region() { 0 } else { self.of_tier(location) };
-        self.id_index + of_tier + if location.region.is_none() { self.always() } else { 0 }
+        self.id_index + self.deletes + of_tier + if location.region.is_none() { self.always() } else { 0 }
     }
 
     /// Bytes of the region of this location, if there is one.

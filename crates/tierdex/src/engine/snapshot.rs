@@ -10,7 +10,7 @@ use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::{resident_sizes::ResidentSizes, settings::EngineSettings};
 use crate::index::{HitIds, Index, SearchHit, Searcher, StoredDocument};
-use crate::segment::read::{FILES, OpenSegment, Segment};
+use crate::segment::{SegmentDeletes, read::FILES, read::OpenSegment, read::Segment};
 use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema};
 use std::sync::{Arc, Weak};
 use tierdex_cache::PageCache;
@@ -21,7 +21,14 @@ use tierdex_io::{Arena, Region, RegionKind, SealedFile};
 pub struct Snapshot {
     searcher: Searcher,
     segments: Vec<Arc<ResidentSegment>>,
+    deletes: Vec<Arc<ResidentDeletes>>,
     resident: ResidentMemory,
+}
+
+/// The deletes of a segment and their memory. A commit that does not change them shares it.
+struct ResidentDeletes {
+    deletes: Arc<SegmentDeletes>,
+    _reserved: Reservation,
 }
 
 /// A segment and the memory of its resident metadata.
@@ -62,6 +69,24 @@ impl ResidentMemory {
         let (segment, cache) = (segment.segment().clone(), self.cache.clone());
         Some(Arc::new(ResidentSegment { segment, cache, _reserved: reserved }))
     }
+
+    /// Counts the deletes of an index, without those of an older commit, `open`, which it shares.
+    fn deletes_of(&self, index: &Index, open: &[Arc<ResidentDeletes>]) -> Result<Vec<Arc<ResidentDeletes>>> {
+        let count = |deletes: &Arc<SegmentDeletes>| {
+            if let Some(shared) = open.iter().find(|open| Arc::ptr_eq(&open.deletes, deletes)) {
+                return Ok(shared.clone());
+            }
+            let (bytes, deletes) = (deletes.memory() as u64, deletes.clone());
+            let reserved = self.pool.try_reserve(PoolUse::Metadata, bytes).ok_or_else(|| {
+                Error::TooLarge(format!(
+                    "deleted documents of a segment and their statistics take {bytes} bytes, and the budget leaves \
+                     less for new commits; make it larger"
+                ))
+            })?;
+            Ok(Arc::new(ResidentDeletes { deletes, _reserved: reserved }))
+        };
+        index.segments().iter().filter_map(OpenSegment::deletes).map(count).collect()
+    }
 }
 
 impl Snapshot {
@@ -82,8 +107,9 @@ impl Snapshot {
             resident.reserve(segment, bytes).ok_or_else(less)
         };
         let segments = index.segments().iter().map(reserve).collect::<Result<_>>()?;
+        let deletes = resident.deletes_of(index, &[])?;
         let searcher = index.searcher_within(settings.threads, settings.kept_prefixes_bytes(index) as usize);
-        Ok(Snapshot { searcher, segments, resident: resident.clone() })
+        Ok(Snapshot { searcher, segments, deletes, resident: resident.clone() })
     }
 
     /// The newest commit; `None` if it is this one.
@@ -100,8 +126,9 @@ impl Snapshot {
             None => ResidentSegment::load(segment, &self.resident),
         };
         let segments = index.segments().iter().map(resident).collect::<Result<_>>()?;
+        let deletes = self.resident.deletes_of(&index, &self.deletes)?;
         let searcher = self.searcher.for_commit(index);
-        Ok(Some(Snapshot { searcher, segments, resident: self.resident.clone() }))
+        Ok(Some(Snapshot { searcher, segments, deletes, resident: self.resident.clone() }))
     }
 
     /// Whether it belongs to the engine with this cache.

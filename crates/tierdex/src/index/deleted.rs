@@ -1,12 +1,114 @@
-//! Statistics of deleted documents by a scan of all posting lists of a segment: slow, but without the text of
-//! the documents. Verification compares with it what writers computed from stored text.
+//! Statistics of deleted documents: by analysing their stored values again, as when they were added; without
+//! stored values only the numbers of documents and tokens, from norms. Verification computes them by a scan of
+//! all posting lists.
 
+use super::batch::{BatchBuilder, DocumentRef};
 use super::segment_terms::SegmentTerms;
-use crate::segment::deleted_statistics::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
-use crate::segment::{DeletedDocuments, read::Segment};
-use crate::{Result, cursor::NO_DOCUMENT};
+use super::stop::StopSignal;
+use crate::schema::{Schema, Stored};
+use crate::segment::deleted_statistics::{
+    DeletedStatistics, DeletedStatisticsBuilder, FieldDeletes, TermDeletes,
+};
+use crate::segment::read::{Segment, StoredReader};
+use crate::{Result, cursor::NO_DOCUMENT, segment::DeletedDocuments};
+use std::{convert::Infallible, sync::Arc};
 
-/// The statistics of deleted documents of a segment.
+/// Bytes of the terms of a part of the deleted documents. Statistics of the parts are merged.
+const PART_BYTES: usize = 32 << 20;
+
+/// The statistics of documents of a segment, which ascend and are to be deleted; exact if the segment has their
+/// values.
+///
+/// Memory: [`PART_BYTES`], a batch of documents, and twice the statistics.
+pub(crate) fn statistics_of(
+    segment: &Segment,
+    schema: &Arc<Schema>,
+    documents: &[u32],
+    stop: &StopSignal,
+) -> Result<DeletedStatistics> {
+    match segment.stored() {
+        Some(stored) => analyse_again(segment, stored, schema, documents, stop),
+        None => statistics_of_norms(segment, documents),
+    }
+}
+
+fn analyse_again(
+    segment: &Segment,
+    stored: &StoredReader,
+    schema: &Arc<Schema>,
+    documents: &[u32],
+    stop: &StopSignal,
+) -> Result<DeletedStatistics> {
+    let unstored = Arc::new(Schema { stored: Stored::Nothing, ..(**schema).clone() });
+    let mut analysis =
+        DeletedAnalysis { fields: segment.fields().len(), batch: BatchBuilder::new(unstored, usize::MAX), layers: vec![] };
+    let mut builder = DeletedStatisticsBuilder::new(analysis.fields);
+    stored.for_each_of(documents, |_, mut members| {
+        stop.check()?;
+        if schema.stored == Stored::All {
+            // What a document has beside its members is not indexed.
+            members.pop();
+        }
+        let mut values = Vec::with_capacity(members.len());
+        for (member, of_member) in members.iter().enumerate() {
+            values.extend(of_member.iter().map(|value| (member, value.as_str())));
+        }
+        analysis.batch.add(DocumentRef { id: "", values: &values, others: "" })?;
+        if analysis.batch.is_full() { analysis.add_batch(&mut builder) } else { Ok(()) }
+    })?;
+    analysis.add_batch(&mut builder)?;
+    analysis.layers.push(builder.finish()?);
+    DeletedStatistics::merge(&analysis.layers.iter().collect::<Vec<_>>())
+}
+
+/// The analysis of deleted documents.
+struct DeletedAnalysis {
+    /// Number of fields of the segment, the first of the schema.
+    fields: usize,
+    batch: BatchBuilder,
+    /// Statistics of the parts before.
+    layers: Vec<DeletedStatistics>,
+}
+
+impl DeletedAnalysis {
+    /// Adds the documents of the batch to `builder`, which begins a new part if it is large.
+    fn add_batch(&mut self, builder: &mut DeletedStatisticsBuilder) -> Result<()> {
+        let (sealed, mut positions) = (self.batch.seal()?, Vec::new());
+        for (field, run) in sealed.runs.iter().take(self.fields).enumerate() {
+            let lengths = run.lengths().iter().filter(|length| **length > 0);
+            lengths.for_each(|length| builder.add_document(field, u64::from(*length)));
+            for term in run.cursor() {
+                let mut deletes = TermDeletes::default();
+                let Ok(()) = term.for_each::<Infallible>(&mut positions, |_, frequency, _| {
+                    deletes.add(TermDeletes { documents: 1, occurrences: u64::from(frequency) });
+                    Ok(())
+                });
+                builder.add_term(field, term.term, deletes);
+            }
+        }
+        if builder.memory() >= PART_BYTES {
+            let part = std::mem::replace(builder, DeletedStatisticsBuilder::new(self.fields));
+            self.layers.push(part.finish()?);
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of documents, and of tokens as far as norms tell them.
+pub(super) fn statistics_of_norms(segment: &Segment, documents: &[u32]) -> Result<DeletedStatistics> {
+    let fields = segment.fields().iter().map(|field| {
+        let norms = field.norms()?;
+        let lengths = documents.iter().map(|document| norms.length(*document) as u64);
+        let with_field = lengths.filter(|length| *length > 0);
+        Ok(with_field.fold(FieldDeletes::default(), |sum, tokens| FieldDeletes {
+            documents: sum.documents + 1,
+            tokens: sum.tokens + tokens,
+        }))
+    });
+    Ok(DeletedStatistics::without_terms(fields.collect::<Result<_>>()?))
+}
+
+/// The statistics of deleted documents of a segment by a scan of all its posting lists.
 pub(crate) fn scan_deleted(segment: &Segment, deleted: &DeletedDocuments) -> Result<DeletedStatistics> {
     let mut builder = DeletedStatisticsBuilder::new(segment.fields().len());
     for number in 0..segment.fields().len() {
@@ -32,7 +134,8 @@ pub(crate) fn scan_deleted(segment: &Segment, deleted: &DeletedDocuments) -> Res
                 builder.add_term(number, &term, of_term);
             }
         }
-        lengths.iter().filter(|tokens| **tokens > 0).for_each(|tokens| builder.add_document(number, *tokens));
+        let with_field = lengths.iter().filter(|tokens| **tokens > 0);
+        with_field.for_each(|tokens| builder.add_document(number, *tokens));
     }
     builder.finish()
 }

@@ -1,7 +1,8 @@
 //! A reader of an index: one whole commit, whose files stay open as long as the reader lives. Several indexes
 //! may be read as one: the commits of several directories, one after the other.
 
-use super::{deleted::scan_deleted, manifest::Manifest, recovery::no_index};
+use super::deleted::{scan_deleted, statistics_of, statistics_of_norms};
+use super::{manifest::Manifest, recovery::no_index, stop::StopSignal};
 use crate::{
     Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::layout::SegmentMeta,
     segment::read::{OpenSegment, Segment},
@@ -127,22 +128,33 @@ impl Index {
         if is_same { Ok(self.clone()) } else { Index::join(newest) }
     }
 
-    /// This commit, without some of its documents: for tests. They are numbered as hits are.
+    /// This commit without some of its documents, which are numbered as hits are: for tests. With
+    /// `Some(true)` the terms of the documents are known from their stored values, with `None` from posting
+    /// lists; with `Some(false)` they are not known.
     #[doc(hidden)]
-    pub fn with_deleted(&self, documents: &[u32]) -> Result<Index> {
+    pub fn with_deleted(&self, documents: &[u32], by_values: Option<bool>) -> Result<Index> {
+        let (schema, stop) = (Arc::new(self.schema().clone()), StopSignal::default());
         let (mut base, mut segments) = (0, Vec::new());
         for segment in self.segments() {
-            let own = documents.iter().filter_map(|document| document.checked_sub(base));
-            let own: Vec<u32> = own.filter(|document| *document < segment.documents()).collect();
+            let before = segment.deleted().cloned().unwrap_or_else(|| DeletedDocuments::none(segment.documents()));
+            let new = documents.iter().filter_map(|document| document.checked_sub(base));
+            let mut new: Vec<u32> = new
+                .filter(|document| *document < segment.documents() && !before.contains(*document))
+                .collect();
+            (new.sort_unstable(), new.dedup());
             base += segment.documents();
-            let deleted = DeletedDocuments::none(segment.documents()).with(own);
-            let deletes = match deleted.is_empty() {
-                true => None,
-                false => {
-                    let statistics = Arc::new(scan_deleted(segment, &deleted)?);
-                    Some(Arc::new(SegmentDeletes::new(deleted, vec![statistics])))
-                }
+            if new.is_empty() {
+                segments.push(segment.clone());
+                continue;
+            }
+            let statistics = match by_values {
+                Some(true) => statistics_of(segment, &schema, &new, &stop)?,
+                Some(false) => statistics_of_norms(segment, &new)?,
+                None => scan_deleted(segment, &DeletedDocuments::none(segment.documents()).with(new.clone()))?,
             };
+            let mut layers = segment.deletes().map_or_else(Vec::new, |deletes| deletes.layers().to_vec());
+            layers.push(Arc::new(statistics));
+            let deletes = Some(Arc::new(SegmentDeletes::new(before.with(new), layers)));
             segments.push(OpenSegment::new(segment.segment().clone(), deletes));
         }
         Ok(Index(Arc::new(OpenCommit { parts: self.0.parts.clone(), segments })))

@@ -45,6 +45,7 @@ pub struct FieldDeletes {
 }
 
 /// Statistics of some deleted documents of a segment. Immutable.
+#[derive(Debug, PartialEq, Eq)]
 pub struct DeletedStatistics {
     are_terms_known: bool,
     fields: Vec<FieldDeletes>,

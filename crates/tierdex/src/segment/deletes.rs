@@ -71,14 +71,15 @@ impl DeletedDocuments {
 
     /// Numbers of the words that contain a range of documents, and their bits in the range.
     fn words_within(&self, range: Range<u32>) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let (first, end) = (range.start / WORD_DOCS, range.end.max(range.start).div_ceil(WORD_DOCS));
+        let documents_end = range.end.max(range.start);
+        let (first, end) = (range.start / WORD_DOCS, documents_end.div_ceil(WORD_DOCS));
         (first..end).map(move |number| {
             let mut bits = self.words[number as usize];
             if number == first {
                 bits &= u64::MAX << (range.start % WORD_DOCS);
             }
-            if number + 1 == end && !range.end.is_multiple_of(WORD_DOCS) {
-                bits &= u64::MAX >> (WORD_DOCS - range.end % WORD_DOCS);
+            if number + 1 == end && !documents_end.is_multiple_of(WORD_DOCS) {
+                bits &= u64::MAX >> (WORD_DOCS - documents_end % WORD_DOCS);
             }
             (number, bits)
         })

@@ -9,7 +9,7 @@ use crate::query::plan_node::{Leaf, PlanNode, PrefixClause, TermPrefix, show_pla
 use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
 use crate::schema::{Field, NormKind, Schema, Stored};
-use crate::segment::read::{FILES, Segment};
+use crate::segment::read::{FILES, OpenSegment, Segment};
 use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
 use crate::{eval::nodes::Alignments, limits::BLOCK, segment::SegmentMeta};
 pub(super) use random::Random;
@@ -52,7 +52,7 @@ pub(super) type DocumentScores = Vec<Option<u32>>;
 
 /// A segment, its words, and a plan with a leaf for each word.
 pub(super) struct Fixture {
-    pub(super) segment: Segment,
+    pub(super) segment: OpenSegment,
     words: Vec<WordPositions>,
     pub(super) plan: QueryPlan,
 }
@@ -82,7 +82,7 @@ impl Fixture {
     fn new(kind: FixtureKind, seed: u64) -> Fixture {
         let (norms, codec, scorer, documents, average) = kind;
         let (words, lengths) = random_words(documents, seed);
-        let segment = build_segment(norms, codec, &lengths, &words);
+        let segment = OpenSegment::new(build_segment(norms, codec, &lengths, &words).into(), None);
         let stats = segment.average_length(0);
         let collection = CollectionStats { documents: documents as u64, average_length: stats * average };
         let bm25 = if let Scorer::Bm25(bm25) = scorer { bm25 } else { Bm25::default() };

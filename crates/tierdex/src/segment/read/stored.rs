@@ -125,6 +125,33 @@ impl StoredReader {
         })
     }
 
+    /// Calls `body` with the values of each of these documents, which ascend. Each block is unpacked once.
+    ///
+    /// # Errors
+    /// As [`StoredReader::for_each_of_block`], and those of `body`.
+    pub fn for_each_of(
+        &self,
+        documents: &[u32],
+        mut body: impl FnMut(u32, StoredValues) -> Result<()>,
+    ) -> Result<()> {
+        let mut rest = documents;
+        while let Some(first) = rest.first() {
+            let number = self.find_block(*first)?;
+            rest = self.unpack_block(number, |unpacker, of| {
+                let end = of.first + of.count;
+                let (wanted, others) = rest.split_at(rest.partition_point(|document| *document < end));
+                let mut next = of.first;
+                for &document in wanted {
+                    (next..document).try_for_each(|_| self.unpack_document(unpacker, |_| None).map(drop))?;
+                    body(document, self.unpack_whole_document(unpacker, document)?)?;
+                    next = document + 1;
+                }
+                Ok(others)
+            })?;
+        }
+        Ok(())
+    }
+
     fn unpack_whole_document(&self, unpacker: &mut Unpacker<'_>, document: u32) -> Result<StoredValues> {
         // A value that is truncated leaves less than the bytes of a character.
         let left = Cell::new(DOCUMENT_BYTES_MAX + CHARACTER_BYTES_MAX);
