@@ -291,7 +291,8 @@ impl<'a, A: Automaton> SegmentWalk<'a, A> {
     fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while let Some((info, state)) = self.walk.advance()? {
             let Some(deletes) = &mut self.deletes else { return Ok(Some((info, state))) };
-            if let Some(info) = info.with_deletes(self.walk.term(), deletes) {
+            let deleted = deletes.seek(self.walk.term(), info.document_frequency);
+            if let Some(info) = info.with_deletes(deleted) {
                 return Ok(Some((info, state)));
             }
         }

@@ -10,7 +10,7 @@
 //! entry      = shared varint, suffix length varint, suffix, documents varint, occurrences - documents varint
 //! ```
 
-use crate::bytes::{ByteReader, common_prefix, push_bytes, push_varint};
+use crate::bytes::{ByteReader, common_prefix, prefix_key, push_bytes, push_varint};
 use crate::limits::{FIELDS_MAX, TERM_BYTES_MAX};
 use crate::{Error, Result};
 use std::{cmp::Ordering, collections::BTreeMap};
@@ -54,7 +54,12 @@ pub struct DeletedStatistics {
     entries: Vec<u8>,
     /// Offset in `entries` of each restart point.
     restarts: Vec<u32>,
+    /// [`prefix_key`] of the key of each restart point.
+    restart_keys: Vec<u64>,
 }
+
+/// The longest key.
+const KEY_BYTES_MAX: usize = 1 + TERM_BYTES_MAX;
 
 impl DeletedStatistics {
     /// Decodes the payload of a file, all of `view`, for a segment with this number of documents in each
@@ -81,7 +86,7 @@ impl DeletedStatistics {
         if u32::try_from(entries.len()).is_err() || !are_terms_known && terms > 0 {
             return Err(view.corrupt("impossibly many terms"));
         }
-        let (mut key, mut restarts) = (Vec::new(), Vec::new());
+        let (mut key, mut restarts, mut restart_keys) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..terms {
             let at = view.offset() - start.offset();
             let previous = key.clone();
@@ -89,9 +94,10 @@ impl DeletedStatistics {
             let is_restart = number.is_multiple_of(RESTART_TERMS);
             if is_restart {
                 restarts.push(at as u32);
+                restart_keys.push(prefix_key(&key));
             }
             let field = key.first().and_then(|field| fields.get(usize::from(*field)));
-            let Some(field) = field.filter(|_| key.len() <= 1 + TERM_BYTES_MAX) else {
+            let Some(field) = field.filter(|_| key.len() <= KEY_BYTES_MAX) else {
                 return Err(view.corrupt("a term of a field that the segment does not have"));
             };
             if key <= previous || is_restart && shared > 0 {
@@ -103,7 +109,7 @@ impl DeletedStatistics {
         }
         let entries = entries[..(view.offset() - start.offset()) as usize].to_vec();
         view.finish()?;
-        Ok(DeletedStatistics { are_terms_known, fields, terms, entries, restarts })
+        Ok(DeletedStatistics { are_terms_known, fields, terms, entries, restarts, restart_keys })
     }
 
     /// Appends the payload of a file.
@@ -162,6 +168,48 @@ impl DeletedStatistics {
         self.fields.get(field).copied().unwrap_or_default()
     }
 
+    /// The statistics of a term of a field; zeros if no deleted document has it.
+    pub fn find(&self, field: usize, term: &[u8]) -> TermDeletes {
+        let mut key = [0; KEY_BYTES_MAX];
+        let Some(of_term) = key.get_mut(1..=term.len()) else { return TermDeletes::default() };
+        of_term.copy_from_slice(term);
+        key[0] = field as u8;
+        let key = &key[..=term.len()];
+        // The last restart point that is not greater.
+        let prefix = prefix_key(key);
+        let (mut from, mut to) = (0, self.restart_keys.partition_point(|restart| *restart <= prefix));
+        from += self.restart_keys[..to].partition_point(|restart| *restart < prefix).saturating_sub(1);
+        while to.saturating_sub(from) > 1 {
+            let middle = from.midpoint(to);
+            if self.restart_key(middle) <= key { from = middle } else { to = middle }
+        }
+        let Some(start) = self.restarts.get(from) else { return TermDeletes::default() };
+        self.find_from(*start as usize, key)
+    }
+
+    /// Finds a key among the entries from a restart point to the next.
+    fn find_from(&self, start: usize, key: &[u8]) -> TermDeletes {
+        let mut view = ByteReader::new("", 0, &self.entries[start..]);
+        // Number of bytes that the last entry, which is less, shares with the key.
+        let mut matched = 0;
+        for _ in 0..RESTART_TERMS {
+            let Ok((shared, suffix, deletes)) = read_suffix(&mut view) else { break };
+            match shared.cmp(&matched) {
+                Ordering::Greater => continue,
+                Ordering::Less => break,
+                Ordering::Equal => {}
+            }
+            let rest = &key[matched..];
+            let common = common_prefix(suffix, rest);
+            match (suffix.get(common), rest.get(common)) {
+                (None, None) => return deletes,
+                (suffix, rest) if suffix > rest => break,
+                _ => matched += common,
+            }
+        }
+        TermDeletes::default()
+    }
+
     /// Looks up terms of a field in ascending order.
     pub fn cursor(&self, field: usize) -> StatisticsCursor<'_> {
         StatisticsCursor { statistics: self, walk: self.walk_from(0), key: vec![field as u8] }
@@ -180,7 +228,7 @@ impl DeletedStatistics {
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
         let fields = self.fields.capacity() * size_of::<FieldDeletes>();
-        let restarts = self.restarts.capacity() * size_of::<u32>();
+        let restarts = self.restarts.capacity() * (size_of::<u32>() + size_of::<u64>());
         size_of::<DeletedStatistics>() + fields + self.entries.capacity() + restarts
     }
 
@@ -283,19 +331,25 @@ impl StatisticsCursor<'_> {
 /// Decodes an entry; `key` is that of the entry before, and becomes its own. Returns the length of the prefix
 /// that both share, and the statistics.
 fn read_entry(view: &mut ByteReader<'_>, key: &mut Vec<u8>) -> Result<(usize, TermDeletes)> {
-    let shared = view.varint()?;
-    if shared > key.len() as u64 {
+    let (shared, suffix, deletes) = read_suffix(view)?;
+    if shared > key.len() {
         return Err(view.corrupt("a term shares more than there is"));
     }
-    let suffix = view.varint()?;
+    key.truncate(shared);
+    key.extend_from_slice(suffix);
+    Ok((shared, deletes))
+}
+
+/// Decodes an entry: the length of the prefix that its key shares with the one before, the rest of the key, and
+/// the statistics.
+fn read_suffix<'a>(view: &mut ByteReader<'a>) -> Result<(usize, &'a [u8], TermDeletes)> {
+    let (shared, suffix) = (view.varint()?, view.varint()?);
     let suffix = view.bytes(usize::try_from(suffix).unwrap_or(usize::MAX))?;
-    let documents = view.varint32()?;
-    let more = view.varint()?;
+    let (documents, more) = (view.varint32()?, view.varint()?);
     let occurrences = u64::from(documents).checked_add(more);
     let occurrences = occurrences.ok_or_else(|| view.corrupt("impossible statistics of a term"))?;
-    key.truncate(shared as usize);
-    key.extend_from_slice(suffix);
-    Ok((shared as usize, TermDeletes { documents, occurrences }))
+    let shared = usize::try_from(shared).unwrap_or(usize::MAX);
+    Ok((shared, suffix, TermDeletes { documents, occurrences }))
 }
 
 /// Encodes keys that are added in ascending order.
@@ -304,12 +358,20 @@ struct Builder {
     terms: u64,
     entries: Vec<u8>,
     restarts: Vec<u32>,
+    restart_keys: Vec<u64>,
     key: Vec<u8>,
 }
 
 impl Builder {
     fn new(fields: Vec<FieldDeletes>) -> Builder {
-        Builder { fields, terms: 0, entries: Vec::new(), restarts: Vec::new(), key: Vec::new() }
+        Builder {
+            fields,
+            terms: 0,
+            entries: Vec::new(),
+            restarts: Vec::new(),
+            restart_keys: Vec::new(),
+            key: Vec::new(),
+        }
     }
 
     fn add(&mut self, key: &[u8], deletes: TermDeletes) -> Result<()> {
@@ -318,6 +380,7 @@ impl Builder {
             let start = u32::try_from(self.entries.len());
             let start = start.map_err(|_| Error::TooLarge("statistics of too many deleted documents".to_string()))?;
             self.restarts.push(start);
+            self.restart_keys.push(prefix_key(key));
         }
         let shared = if is_restart { 0 } else { common_prefix(&self.key, key) };
         push_varint(&mut self.entries, shared as u64);
@@ -333,12 +396,14 @@ impl Builder {
     fn finish(mut self) -> DeletedStatistics {
         self.entries.shrink_to_fit();
         self.restarts.shrink_to_fit();
+        self.restart_keys.shrink_to_fit();
         DeletedStatistics {
             are_terms_known: true,
             fields: self.fields,
             terms: self.terms,
             entries: self.entries,
             restarts: self.restarts,
+            restart_keys: self.restart_keys,
         }
     }
 }
@@ -454,6 +519,7 @@ mod tests {
                     prop_assert_eq!(cursor.seek(term), expected);
                     prop_assert_eq!(cursor.seek(term), expected, "again");
                     prop_assert_eq!(read.cursor(field).seek(term), expected, "directly");
+                    prop_assert_eq!(read.find(field, term), expected);
                 }
             }
             let mut sum = model.clone();

@@ -14,15 +14,16 @@ pub struct DeletedDocuments {
     /// Number of documents in the segment.
     documents: u32,
     deleted: u32,
-    /// Document `i` is bit `i mod 64` of word `i div 64`.
-    words: Box<[u64]>,
+    /// Bit `i mod 8` of byte `i div 8` is set unless document `i` is deleted. Whole words; the bits after the
+    /// last document are set.
+    live: Box<[u8]>,
 }
 
 impl DeletedDocuments {
     /// No deleted documents of a segment of `documents` documents.
     pub fn none(documents: u32) -> DeletedDocuments {
-        let words = vec![0; documents.div_ceil(WORD_DOCS) as usize].into_boxed_slice();
-        DeletedDocuments { documents, deleted: 0, words }
+        let words = documents.div_ceil(WORD_DOCS) as usize;
+        DeletedDocuments { documents, deleted: 0, live: vec![u8::MAX; 8 * words].into_boxed_slice() }
     }
 
     /// These documents, and `more`, each below the number of documents in the segment. They may repeat.
@@ -30,9 +31,8 @@ impl DeletedDocuments {
         let mut all = self.clone();
         for document in more {
             debug_assert!(document < all.documents);
-            let (word, bit) = (&mut all.words[(document / WORD_DOCS) as usize], 1 << (document % WORD_DOCS));
-            all.deleted += u32::from(*word & bit == 0);
-            *word |= bit;
+            all.deleted += u32::from(!all.contains(document));
+            all.live[(document / 8) as usize] &= !(1 << (document % 8));
         }
         all
     }
@@ -55,13 +55,19 @@ impl DeletedDocuments {
     /// Whether a document of the segment is deleted.
     #[inline]
     pub fn contains(&self, document: u32) -> bool {
-        self.words[(document / WORD_DOCS) as usize] >> (document % WORD_DOCS) & 1 == 1
+        self.live[(document / 8) as usize] >> (document % 8) & 1 == 0
     }
 
-    /// The bitset: document `i` is bit `i mod 64` of word `i div 64`.
+    /// Number of these documents that are not deleted.
+    pub fn count_live(&self, documents: &[u32]) -> usize {
+        documents.iter().map(|document| usize::from(!self.contains(*document))).sum()
+    }
+
+    /// The bits from that of `first` on, which is a multiple of eight: clear for deleted documents.
     #[inline]
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    pub fn live_bits(&self, first: u32) -> &[u8] {
+        debug_assert!(first.is_multiple_of(8));
+        &self.live[(first / 8) as usize..]
     }
 
     /// Number of deleted documents in a range of documents of the segment.
@@ -69,12 +75,13 @@ impl DeletedDocuments {
         self.words_within(range).map(|(_, word)| word.count_ones()).sum()
     }
 
-    /// Numbers of the words that contain a range of documents, and their bits in the range.
+    /// Numbers of the words that contain a range of documents, and the bits of its deleted documents.
     fn words_within(&self, range: Range<u32>) -> impl Iterator<Item = (u32, u64)> + '_ {
         let documents_end = range.end.max(range.start);
         let (first, end) = (range.start / WORD_DOCS, documents_end.div_ceil(WORD_DOCS));
+        let words = self.live.as_chunks().0;
         (first..end).map(move |number| {
-            let mut bits = self.words[number as usize];
+            let mut bits = !u64::from_le_bytes(words[number as usize]);
             if number == first {
                 bits &= u64::MAX << (range.start % WORD_DOCS);
             }
@@ -87,12 +94,7 @@ impl DeletedDocuments {
 
     /// The deleted documents, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.iter_within(0..self.documents)
-    }
-
-    /// The deleted documents in a range of documents of the segment, ascending.
-    pub fn iter_within(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
-        self.words_within(range).flat_map(|(number, word)| {
+        self.words_within(0..self.documents).flat_map(|(number, word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 let bit = (rest != 0).then(|| rest.trailing_zeros())?;
@@ -104,7 +106,7 @@ impl DeletedDocuments {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        size_of::<DeletedDocuments>() + size_of_val(&*self.words)
+        size_of::<DeletedDocuments>() + self.live.len()
     }
 }
 
@@ -151,6 +153,14 @@ impl SegmentDeletes {
         // A document that has the field has at least one token.
         let tokens = all.tokens.saturating_sub(tokens).max(u64::from(documents));
         FieldStats { documents, tokens: if documents == 0 { 0 } else { tokens }, ..all }
+    }
+
+    /// The deleted postings of a term of a field that is in `document_frequency` documents.
+    pub fn find(&self, field: usize, term: &[u8], document_frequency: u32) -> DeletedPostings {
+        let mut known = TermDeletes::default();
+        self.layers.iter().for_each(|layer| known.add(layer.find(field, term)));
+        let documents_max = if self.are_terms_known() { known.documents } else { self.documents.len() };
+        DeletedPostings { known, documents_max: documents_max.min(document_frequency) }
     }
 
     /// Looks up terms of a field, in ascending order.

@@ -144,11 +144,9 @@ impl Bits {
 
     /// Removes deleted documents.
     pub(crate) fn remove(&mut self, deleted: &DeletedDocuments) {
-        let origin = self.origin() as usize;
         self.bytes();
-        let bytes = deleted.words()[origin / 64..].iter().flat_map(|word| word.to_le_bytes());
-        let bytes = bytes.skip(origin % 64 / 8);
-        self.bits.iter_mut().zip(bytes).for_each(|(bits, deleted)| *bits &= !deleted);
+        let live = deleted.live_bits(self.origin());
+        self.bits.iter_mut().zip(live).for_each(|(bits, live)| *bits &= live);
     }
 
     /// Number of documents.
@@ -309,9 +307,9 @@ impl ScoreWindow {
         if !self.unscored.is_unused() {
             self.unscored.remove(deleted);
         }
-        let origin = self.origin();
-        for document in deleted.iter_within(self.range.first..self.range.last + 1) {
-            self.sums.0[(document - origin) as usize] = 0;
+        if self.summed {
+            let live = deleted.live_bits(self.origin());
+            keep_marked(self.of_range(), live);
         }
     }
 

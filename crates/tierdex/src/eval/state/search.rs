@@ -1,6 +1,6 @@
 //! One evaluation in a segment: the range of documents that it searches, its collector and scratch buffers.
 
-use crate::eval::state::{CandidateBatch, Collector, DocRange, Scratch};
+use crate::eval::state::{Collector, DocRange, Scratch};
 use crate::eval::{EvaluationOptions, SegmentView};
 use crate::segment::{DeletedDocuments, read::BlockSource};
 use crate::Result;
@@ -155,11 +155,10 @@ impl<'s> Search<'s> {
         self.deleted
     }
 
-    /// Removes deleted documents from matches that are counted.
-    pub(crate) fn drop_deleted(&self, batch: &mut CandidateBatch) {
-        if let Some(deleted) = self.deleted {
-            batch.retain(|document, _| !deleted.contains(document));
-        }
+    /// Number of matches that are not deleted.
+    #[inline]
+    pub(crate) fn count_live(&self, matches: &[u32]) -> u64 {
+        self.deleted.map_or(matches.len(), |deleted| deleted.count_live(matches)) as u64
     }
 
     /// Number of deleted documents among those that were searched.

@@ -85,10 +85,10 @@ impl<'a> ConjunctionRun<'_, 'a> {
                 }
             }
         }
-        if search.counts_matches {
-            search.drop_deleted(batch);
-        }
-        self.matches += batch.len() as u64;
+        self.matches += match search.counts_matches {
+            true => search.count_live(&batch.documents),
+            false => batch.len() as u64,
+        };
         if !may_have_hits || batch.len() == 0 {
             return Ok(());
         }

@@ -68,9 +68,9 @@ struct BoundRank {
     is_guess: bool,
 }
 
-/// Number of standard deviations by which the rank of a guess exceeds the expected one. A guess fails once in
-/// 30,000 queries if documents are deleted at random.
-const GUESS_DEVIATIONS: f64 = 4.0;
+/// Number of standard deviations by which the rank of a guess exceeds the expected one. If documents are deleted
+/// at random, one guess in some hundred fails.
+const GUESS_DEVIATIONS: f64 = 3.0;
 
 impl BoundRank {
     /// Of a list of `postings`, at most `deleted` of which belong to deleted documents.
@@ -80,7 +80,7 @@ impl BoundRank {
         let expected = k as f64 / (1.0 - share);
         let deviation = (k as f64 * share).sqrt() / (1.0 - share);
         // A share of 1 makes it infinite, which is no rank of a list.
-        let guess = (expected + GUESS_DEVIATIONS * deviation + 2.0).ceil() as usize;
+        let guess = (expected + GUESS_DEVIATIONS * deviation).ceil() as usize;
         match may_guess && guess < proven {
             true => BoundRank { blocks: guess, is_guess: true },
             false => BoundRank { blocks: proven, is_guess: false },

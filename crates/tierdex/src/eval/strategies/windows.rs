@@ -25,10 +25,10 @@ pub(crate) fn evaluate_windows(root: &mut Node<'_>, search: &mut Search<'_>) -> 
         batch.clear();
         let min_score = if visits_all { 0 } else { search.min_score_from(range.first) };
         let last = root.collect(range, search.end, min_score, &mut batch, search.scratch)?;
-        if search.counts_matches {
-            search.drop_deleted(&mut batch);
-        }
-        evaluated += batch.len() as u64;
+        evaluated += match search.counts_matches {
+            true => search.count_live(&batch.documents),
+            false => batch.len() as u64,
+        };
         search.offer_all(&batch.documents, &batch.scores);
         Ok(last)
     })?;
@@ -57,8 +57,7 @@ pub(crate) fn count_by_blocks(root: &mut Node<'_>, search: &mut Search<'_>) -> R
     for_each_range(root, search, RangePass::CountBlocks, |root, range, search| {
         batch.clear();
         root.collect_unscored(range, &mut batch, search.scratch)?;
-        search.drop_deleted(&mut batch);
-        count += batch.len() as u64;
+        count += search.count_live(&batch.documents);
         Ok(range.last)
     })?;
     search.scratch.give_batch(batch);

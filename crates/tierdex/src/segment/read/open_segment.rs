@@ -54,7 +54,10 @@ impl OpenSegment {
     pub fn with_deletes(&self, field: usize, term: &[u8], info: TermInfo) -> Option<TermInfo> {
         match &self.deletes {
             None => Some(info),
-            Some(deletes) => info.with_deletes(term, &mut deletes.cursor(field)),
+            Some(deletes) => {
+                let deleted = deletes.find(field, term, info.document_frequency);
+                info.with_deletes(deleted)
+            }
         }
     }
 }

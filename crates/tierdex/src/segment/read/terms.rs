@@ -4,7 +4,7 @@ use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
 use crate::bytes::{ByteReader, prefix_key};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
-use crate::segment::deletes::{DeletedPostings, DeletesCursor};
+use crate::segment::deletes::DeletedPostings;
 use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -71,9 +71,9 @@ impl TermInfo {
         self.occurrences.saturating_sub(self.deleted.known.occurrences)
     }
 
-    /// With the deleted postings of the term, which `deletes` has not passed; `None` if no other is left.
-    pub fn with_deletes(mut self, term: &[u8], deletes: &mut DeletesCursor<'_>) -> Option<TermInfo> {
-        self.deleted = deletes.seek(term, self.document_frequency);
+    /// With its deleted postings; `None` if no other is left.
+    pub fn with_deletes(mut self, deleted: DeletedPostings) -> Option<TermInfo> {
+        self.deleted = deleted;
         (self.live_documents() > 0).then_some(self)
     }
 

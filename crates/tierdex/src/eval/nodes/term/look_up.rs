@@ -5,6 +5,7 @@
 //! and those whose upper bounds fall below the threshold. If scores are added later, the block and the offset
 //! in it at which each candidate was found are recorded ([`FoundPostings`]).
 
+use crate::segment::DeletedDocuments;
 use super::Term;
 use crate::cursor::{PositionsReader, ScatteredBlocks};
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
@@ -171,12 +172,22 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// The number of `documents`, at most [`BLOCK`], that the list contains.
-    pub(crate) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
+    /// The number of `documents`, at most [`BLOCK`], that the list contains and that are not `deleted`.
+    pub(crate) fn count_shared(
+        &mut self,
+        documents: &[u32],
+        deleted: Option<&DeletedDocuments>,
+    ) -> Result<u64> {
         self.prefetch_candidates(documents, 0, 0, |_| 0)?;
         let (mut at, mut shared) = (0, 0);
         while let Some(count) = self.seek_candidates(&documents[at..]) {
-            shared += self.offsets_in_block(self.block, &documents[at..at + count])?.len() as u64;
+            let candidates = &documents[at..at + count];
+            let found = self.offsets_in_block(self.block, candidates)?;
+            let is_deleted = |deleted: &DeletedDocuments, offset: u8| deleted.contains(candidates[usize::from(offset)]);
+            shared += match deleted {
+                None => found.len(),
+                Some(deleted) => found.iter().filter(|offset| !is_deleted(deleted, **offset)).count(),
+            } as u64;
             at += count;
         }
         self.looked_up.0 += documents.len() as u64;

@@ -257,15 +257,7 @@ impl<'a> ConjunctionRun<'_, 'a> {
         if let [RefiningClause { node: Node::Term(other), .. }] = &mut *self.others {
             let documents = term.blocks.documents(lead.block)?;
             let documents = &documents[positions_within(documents, lead.range)];
-            self.matches += match search.deleted() {
-                None => other.count_shared(documents)?,
-                Some(_) => {
-                    self.batch.clear();
-                    self.batch.push_equal(documents, 0);
-                    search.drop_deleted(&mut self.batch);
-                    other.count_shared(&self.batch.documents)?
-                }
-            };
+            self.matches += other.count_shared(documents, search.deleted())?;
         }
         Ok(())
     }
