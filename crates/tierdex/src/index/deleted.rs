@@ -10,26 +10,40 @@ use crate::segment::deleted_statistics::{
     DeletedStatistics, DeletedStatisticsBuilder, FieldDeletes, TermDeletes,
 };
 use crate::segment::read::{Segment, StoredReader};
-use crate::{Result, cursor::NO_DOCUMENT, segment::DeletedDocuments};
+use crate::{Error, Result, cursor::NO_DOCUMENT, segment::DeletedDocuments};
 use std::{convert::Infallible, sync::Arc};
 
 /// Bytes of the terms of a part of the deleted documents. Statistics of the parts are merged.
 const PART_BYTES: usize = 32 << 20;
 
+/// Number of documents for which a further thread is worth its start.
+const THREAD_DOCUMENTS_MIN: usize = 64;
+
 /// The statistics of documents of a segment, which ascend and are to be deleted; exact if the segment has their
 /// values.
 ///
-/// Memory: [`PART_BYTES`], a batch of documents, and twice the statistics.
+/// Memory: [`PART_BYTES`] and a batch of documents for each thread, and twice the statistics.
 pub(crate) fn statistics_of(
     segment: &Segment,
     schema: &Arc<Schema>,
     documents: &[u32],
+    threads: usize,
     stop: &StopSignal,
 ) -> Result<DeletedStatistics> {
-    match segment.stored() {
-        Some(stored) => analyse_again(segment, stored, schema, documents, stop),
-        None => statistics_of_norms(segment, documents),
-    }
+    let Some(stored) = segment.stored() else { return statistics_of_norms(segment, documents) };
+    let of_thread = documents.len().div_ceil(threads.max(1)).max(THREAD_DOCUMENTS_MIN);
+    let layers = std::thread::scope(|scope| {
+        let analyse = |part| scope.spawn(move || analyse_again(segment, stored, schema, part, stop));
+        let mut parts = documents.chunks(of_thread);
+        let first = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(analyse).collect();
+        let first = analyse_again(segment, stored, schema, first, stop);
+        let others = others.into_iter().map(|part| {
+            part.join().unwrap_or_else(|_| Err(Error::Failed("a thread of the writer failed".to_string())))
+        });
+        std::iter::once(first).chain(others).collect::<Result<Vec<_>>>()
+    })?;
+    sum_of(layers)
 }
 
 fn analyse_again(
@@ -58,7 +72,14 @@ fn analyse_again(
     })?;
     analysis.add_batch(&mut builder)?;
     analysis.layers.push(builder.finish()?);
-    DeletedStatistics::merge(&analysis.layers.iter().collect::<Vec<_>>())
+    sum_of(analysis.layers)
+}
+
+fn sum_of(layers: Vec<DeletedStatistics>) -> Result<DeletedStatistics> {
+    match <[DeletedStatistics; 1]>::try_from(layers) {
+        Ok([one]) => Ok(one),
+        Err(layers) => DeletedStatistics::merge(&layers.iter().collect::<Vec<_>>()),
+    }
 }
 
 /// The analysis of deleted documents.

@@ -148,7 +148,7 @@ impl Index {
                 continue;
             }
             let statistics = match by_values {
-                Some(true) => statistics_of(segment, &schema, &new, &stop)?,
+                Some(true) => statistics_of(segment, &schema, &new, 2, &stop)?,
                 Some(false) => statistics_of_norms(segment, &new)?,
                 None => scan_deleted(segment, &DeletedDocuments::none(segment.documents()).with(new.clone()))?,
             };
