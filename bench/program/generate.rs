@@ -21,7 +21,7 @@ pub fn run_generate(flags: &Flags) -> Outcome {
 fn write_index(collection: &Collection, threads: usize, disk: Arc<dyn Disk>) -> Outcome<Manifest> {
     let stop = StopSignal::default();
     let _watched = interrupt::raise_on_signal(stop.clone());
-    let options = WriterOptions { memory: MEMORY_MIN, stop };
+    let options = WriterOptions { memory: MEMORY_MIN, stop, ..WriterOptions::default() };
     let mut writer = IndexWriter::open(disk.clone(), collection.schema(), OpenMode::New, options)?;
     let bar = progress::new_progress_bar(2 * collection.postings());
     let written = collection.write(&mut writer, threads, &mut |done| {

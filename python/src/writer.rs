@@ -68,7 +68,7 @@ impl OpenWriter {
     }
 
     fn try_to_open(&self, stop: &StopSignal) -> tierdex::Result<IndexWriter> {
-        let options = WriterOptions { memory: self.memory, stop: stop.clone() };
+        let options = WriterOptions { memory: self.memory, stop: stop.clone(), ..WriterOptions::default() };
         let disk = Arc::new(PosixDisk::open(&self.path)?);
         IndexWriter::open_extended(disk, options, |schema| Ok(schema.with_fields(self.fields.clone())))
     }

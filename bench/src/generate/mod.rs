@@ -32,7 +32,7 @@ impl Collection {
     /// # Errors
     /// As [`Collection::write`], and if the directory has an index or the commit fails.
     pub fn create(&self, disk: Arc<dyn Disk>, threads: usize, stop: &StopSignal) -> Result<()> {
-        let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone() };
+        let options = WriterOptions { memory: MEMORY_MIN, stop: stop.clone(), ..WriterOptions::default() };
         let mut writer = IndexWriter::open(disk, self.schema(), OpenMode::New, options)?;
         self.write(&mut writer, threads, &mut |_| ())?;
         writer.commit(Merge::Keep).map(drop)

@@ -151,7 +151,9 @@ pub mod analysis {
 /// What a commit consists of ([`Index::manifest`]).
 pub mod commit {
     pub use crate::index::Manifest;
-    pub use crate::segment::{FieldStats, FileKind, FileMeta, SegmentMeta};
+    pub use crate::segment::{
+        DeletesMeta, FieldStats, FileKind, FileMeta, KeySeed, ManifestSegment, NumberedFile, SegmentMeta,
+    };
     pub use tierdex_io::{FORMAT_VERSION, FORMAT_VERSION_MIN};
 }
 
@@ -207,11 +209,15 @@ pub mod internal {
     }
     pub mod segment {
         pub use crate::segment::ListSizes;
+        pub mod deletes {
+            pub use crate::segment::SegmentDeletes;
+            pub use crate::segment::deleted_statistics::{
+                DeletedStatistics, DeletedStatisticsBuilder, FieldDeletes, TermDeletes,
+            };
+            pub use crate::segment::read::open_deletes;
+        }
         pub mod layout {
             pub use crate::segment::layout::{file_name, identity, parse_file_name, push_tail};
-        }
-        pub mod deleted_statistics {
-            pub use crate::segment::deleted_statistics::DeletedStatistics;
         }
         pub mod read {
             pub use crate::segment::read::{

@@ -150,6 +150,9 @@ pub const MERGE_FAN_IN: usize = 64;
 /// files for each segment of one field.
 pub const SEGMENTS_KEPT_MAX: usize = 64;
 
+/// Maximum number of layers of statistics of the deleted documents of a segment.
+pub const DELETES_LAYERS_MAX: usize = 4;
+
 /// Maximum number of segments that a manifest may name when it is read.
 pub const SEGMENTS_MAX: usize = 1 << 20;
 

@@ -7,6 +7,7 @@
 mod support;
 
 use std::{path::Path, sync::Arc};
+use support::delete_script::DeleteScript;
 use support::{crash_images, on_two_threads, script::FaultCounts, script::WriterScript};
 use tierdex::DocumentRef;
 use tierdex::io::{
@@ -142,11 +143,40 @@ fn a_crash_while_fields_are_added_leaves_a_complete_generation() {
     assert!(counts.crashes > script.count_operations(OpClass::Any) && counts.newer > 0);
 }
 
-/// An index of version 6 is written again in the current version.
+/// Documents are deleted in one segment and in several, all of one among them, and segments are merged.
+#[test]
+fn a_crash_while_documents_are_deleted_leaves_a_complete_generation() {
+    let script = DeleteScript::new();
+    let operations = script.count_operations(OpClass::Any);
+    let crash = |number: usize| {
+        let at = number as u64 + 1;
+        let mut counts = FaultCounts { injected: 1, crashes: 1, ..FaultCounts::default() };
+        let disk = FaultDisk::new(MemDisk::new(), crash_plan(at));
+        let outcome = script.run(&disk);
+        assert!(disk.crashed(), "operation {at} never came");
+        for image in crash_images(at..at + 1) {
+            let found = disk.inner().crash(image);
+            counts.states += 1;
+            let verified = script.verify(&found, outcome.acknowledged).and_then(|generation| {
+                counts.newer += u64::from(generation > outcome.acknowledged);
+                script.check_recovery(&found, generation)
+            });
+            if let Err(what) = verified {
+                counts.violations.push(format!("operation {at}, {image:?}: {what}"));
+            }
+        }
+        counts
+    };
+    let counts = FaultCounts::sum(on_two_threads(operations as usize, crash));
+    counts.assert_no_violation();
+    assert!(counts.crashes > 500 && counts.newer > 0, "{counts:?}");
+}
+
+/// An index of an older version is written again in the current version.
 #[test]
 fn a_crash_during_an_upgrade_leaves_the_old_index_or_the_new_one() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-6");
-    for merge in [Merge::Keep, Merge::One] {
+    for (version, merge) in [(6, Merge::Keep), (6, Merge::One), (7, Merge::Keep), (7, Merge::One)] {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/format-{version}"));
         let script = WriterScript::upgrade(&dir, merge);
         let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 1);
         counts.assert_no_violation();

@@ -8,6 +8,7 @@ mod support;
 
 use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::deleted::build_deleted;
 use support::grown::GrownCase;
 use support::{
     AddMethod, Answer, AnswerOptions, answer_text, assert_sound, build, on_two_threads, open_writer,
@@ -49,6 +50,14 @@ fn intact_sample(docs: &[TestDocument]) -> DamageSample {
 fn grown_sample(docs: Vec<TestDocument>) -> DamageSample {
     let older = docs.len() / 2;
     let disk = GrownCase::new(SchemaOptions::default(), docs, older).build_in_steps(Merge::Keep);
+    let answers = answer_all_queries(&Index::open_on(Arc::new(disk.clone())).unwrap()).unwrap();
+    assert_sound(&disk);
+    DamageSample { disk, answers }
+}
+
+/// Two segments of an updatable index, with deletes in both; the second has two layers of their statistics.
+fn deleted_sample(docs: &[TestDocument]) -> DamageSample {
+    let disk = build_deleted(&schema(), docs, docs.len() - 60, &[0..30, 31..33]);
     let answers = answer_all_queries(&Index::open_on(Arc::new(disk.clone())).unwrap()).unwrap();
     assert_sound(&disk);
     DamageSample { disk, answers }
@@ -175,6 +184,39 @@ fn damage_to_segments_that_lack_a_field_is_detected() {
         },
     );
     assert!(trials > 2000, "{trials}");
+}
+
+#[test]
+fn damage_to_keys_and_deletes_is_detected() {
+    let sample = deleted_sample(&small_documents(10));
+    let files = read_files(&sample.disk);
+    let kinds = ["keys", "deletes", "deleted-statistics"];
+    let is_of_kind = |name: &str| kinds.iter().any(|kind| name.ends_with(&format!(".{kind}")));
+    let names: Vec<&String> = files.keys().filter(|name| is_of_kind(name)).collect();
+    assert_eq!(names.len(), 2 + 2 + 3, "{names:?}");
+    for name in names.into_iter().chain(files.keys().filter(|name| name.starts_with("manifest"))) {
+        let bytes = &files[name];
+        let flip = |trial: usize, bytes: &mut Vec<u8>| {
+            bytes[trial] ^= if trial.is_multiple_of(2) { 0xFF } else { 1 << (trial / 2 % 8) };
+            true
+        };
+        assert_eq!(sample.run_trials(name, bytes, bytes.len(), flip), bytes.len());
+        let cut = |trial: usize, bytes: &mut Vec<u8>| {
+            bytes.truncate(7 * trial);
+            true
+        };
+        sample.run_trials(name, bytes, bytes.len().div_ceil(7), cut);
+        for (from, foreign) in files.iter().filter(|(_, foreign)| *foreign != bytes) {
+            let disk = sample.disk.snapshot();
+            disk.corrupt(name, |bytes| bytes.clone_from(foreign));
+            let verdict = sample.find_defect(&disk);
+            assert!(verdict.is_none(), "{from} as {name}: {}", verdict.unwrap_or_default());
+        }
+        let disk = sample.disk.snapshot();
+        disk.remove(name).unwrap();
+        let verdict = sample.find_defect(&disk);
+        assert!(verdict.is_none(), "without {name}: {}", verdict.unwrap_or_default());
+    }
 }
 
 #[test]

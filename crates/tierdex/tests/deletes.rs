@@ -9,7 +9,7 @@ use support::requests::{documents_and_score_bits, engine_options};
 use support::{all_tunings, index_in_memory, random::Random};
 use tierdex::internal::engine::MetaTier;
 use tierdex::explain::SearchResult;
-use tierdex::internal::segment::deleted_statistics::DeletedStatistics;
+use tierdex::internal::segment::deletes::DeletedStatistics;
 use tierdex::internal::segment::read::{FILES, OpenSegment};
 use tierdex::io::RegionKind;
 use tierdex::schema::{NormKind, Stored};

@@ -6,8 +6,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::deleted::{build_deleted, updatable_writer};
 use support::grown::GrownCase;
-use support::{AddMethod, build, open_writer, read_files, schema};
+use support::{AddMethod, add_documents, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{DocumentRef, Index, Merge, OpenMode, codec::Codec, schema::NormKind, schema::Schema};
 
@@ -110,6 +111,32 @@ fn a_merged_segment_equals_a_flushed_one() {
             }
         }
     }
+}
+
+/// Merged keys are those of a segment with all documents.
+#[test]
+fn merged_keys_equal_written_ones() {
+    let docs = random_documents(14, 1400);
+    let keys = |cuts: &[usize]| {
+        let disk = MemDisk::new();
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let mut writer = updatable_writer(&shared, &schema(), OpenMode::New).unwrap();
+        for (start, end) in [0].iter().chain(cuts).zip(cuts.iter().chain(&[docs.len()])) {
+            add_documents(&mut writer, &docs[*start..*end]);
+            writer.commit(Merge::Keep).unwrap();
+        }
+        writer.commit(Merge::One).unwrap();
+        file_payloads(&disk).remove("keys").unwrap()
+    };
+    let written = keys(&[]);
+    assert!(keys(&[700]) == written && keys(&[1, 512, 513, 1025]) == written);
+}
+
+#[test]
+fn deletes_give_the_same_bytes_again() {
+    let docs = random_documents(15, 300);
+    let write = || read_files(&build_deleted(&schema(), &docs, 200, &[0..20, 30..35, 50..51]));
+    assert!(write() == write());
 }
 
 /// Segments that lack a field are merged into the bytes of an index that had the field from the start.

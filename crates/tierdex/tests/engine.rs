@@ -12,7 +12,7 @@ use support::requests::{assert_same_hits, documents_and_score_bits, engine_optio
 use support::{
     AddMethod, SMALL_TUNING, add_documents, all_tunings, build, build_in_memory, open_writer, random::Random,
 };
-use tierdex::commit::SegmentMeta;
+use tierdex::commit::ManifestSegment;
 use tierdex::io::{
     Disk, Effect, FaultDisk, FaultPlan, MemDisk, Op, OpClass, PosixDisk, ReadKind, RegionKind, Repeat, Size,
 };
@@ -203,7 +203,7 @@ fn commits_keep_the_files_and_pages_of_older_segments() {
     let engine = Engine::new(&index, &engine_options(4000, 1)).unwrap();
     let texts = ["w0 w3 prefix2", "\"w0 w0\"", "NOT w0", "+wo* w4"];
     texts.iter().for_each(|text| drop(search_engine(&engine, text).unwrap()));
-    let older: Vec<String> = index.manifest().segments.iter().flat_map(SegmentMeta::file_names).collect();
+    let older: Vec<String> = index.manifest().segments.iter().flat_map(ManifestSegment::file_names).collect();
     let shared: Arc<dyn Disk> = Arc::new(memory.clone());
     let mut schema = case.schemas[0].clone();
     for step in 0..3 {

@@ -7,6 +7,7 @@
 mod support;
 
 use std::{path::Path, sync::Arc};
+use support::delete_script::DeleteScript;
 use support::script::{FaultCounts, ScriptOutcome, WriterScript};
 use support::{AnswerOptions, answer_text, assert_sound, build_in_memory, crash_images};
 use support::{corpus::random_documents, on_two_threads, open_writer, schema};
@@ -129,9 +130,34 @@ fn every_operation_fails_while_fields_are_added() {
 }
 
 #[test]
+fn every_operation_fails_while_documents_are_deleted() {
+    let script = DeleteScript::new();
+    let operations = script.count_operations(OpClass::Any);
+    let fail = |number: usize| {
+        let repeat = if number.is_multiple_of(2) { Repeat::Once } else { Repeat::Forever };
+        let effect = Effect::Error(errno::EIO);
+        let plan = FaultPlan { class: OpClass::Any, at: 1 + number as u64 / 2, effect, repeat };
+        let disk = FaultDisk::new(MemDisk::new(), plan);
+        let outcome = script.run(&disk);
+        let operation = failed_operation(&disk, plan);
+        let mut counts = FaultCounts { injected: disk.injected(), states: 1, ..FaultCounts::default() };
+        let verdict = check_error(&outcome, &operation, errno::EIO)
+            .and_then(|()| script.verify(disk.inner(), outcome.acknowledged))
+            .and_then(|generation| script.check_recovery(disk.inner(), generation));
+        if let Err(what) = verdict {
+            counts.violations.push(format!("{operation:?}, {repeat:?}: {what}"));
+        }
+        counts
+    };
+    let counts = FaultCounts::sum(on_two_threads(2 * operations as usize, fail));
+    counts.assert_no_violation();
+    assert!(counts.injected > 1000, "{counts:?}");
+}
+
+#[test]
 fn every_operation_of_an_upgrade_fails() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-6");
-    for merge in [Merge::Keep, Merge::One] {
+    for (version, merge) in [(6, Merge::Keep), (6, Merge::One), (7, Merge::Keep), (7, Merge::One)] {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/format-{version}"));
         fail_each_operation_of(&WriterScript::upgrade(&dir, merge), OpClass::Any, &[errno::EIO], 300);
     }
 }

@@ -9,11 +9,14 @@ mod support;
 use cap::Cap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
-use support::corpus::{SchemaOptions, random_documents};
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::deleted::{build_deleted, statistics_of};
 use support::grown::GrownCase;
 use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema};
-use tierdex::commit::{FieldStats, FileKind, Manifest, SegmentMeta};
+use tierdex::commit::{DeletesMeta, FieldStats, FileKind, FileMeta, Manifest, ManifestSegment, SegmentMeta};
+use tierdex::internal::bytes::push_varint;
 use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
+use tierdex::internal::segment::{deletes::open_deletes, read::FILES};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
 use tierdex::{
     Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, SearchRequest,
@@ -49,6 +52,20 @@ fn intact_index_of(documents: usize, words: usize, schema: &Schema) -> MemDisk {
     disk
 }
 
+/// An updatable index with deletes in both of its segments; the second has two layers of their statistics.
+fn deleted_index() -> MemDisk {
+    let docs = deleted_documents();
+    let disk = build_deleted(&schema(), &docs, docs.len() - 60, &[0..30, 31..33]);
+    assert_sound(&disk);
+    disk
+}
+
+fn deleted_documents() -> Vec<TestDocument> {
+    let mut docs = random_documents(3, 700);
+    docs.iter_mut().for_each(|doc| doc.text = doc.text.split(' ').take(4).collect::<Vec<_>>().join(" "));
+    docs
+}
+
 /// The payload of a file, with the identity under which it is sealed.
 fn read_payload(disk: &MemDisk, name: &str) -> (Identity, Vec<u8>) {
     let manifest = Manifest::newest(disk).unwrap().unwrap();
@@ -67,11 +84,16 @@ fn forge_file(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
     let mut file = SealedWriter::create(disk, name, identity).unwrap();
     file.write(payload).unwrap();
     let seal = file.finish().unwrap();
-    let Some((segment, field, kind)) = parse_file_name(name) else { return };
+    let Some((number, field, kind)) = parse_file_name(name) else { return };
     let mut manifest = Manifest::read_newest(disk).unwrap().unwrap();
-    let segment = manifest.segments.iter_mut().find(|of| of.id == segment).unwrap();
-    let file = segment.files.iter_mut().find(|of| of.kind == kind && (of.field == field || !kind.of_field()));
-    file.unwrap().seal = seal;
+    for segment in &mut manifest.segments {
+        let is_named = |of: &&mut FileMeta| of.kind == kind && (of.field == field || !kind.of_field());
+        if segment.id == number {
+            segment.meta.files.iter_mut().filter(is_named).for_each(|of| of.seal = seal);
+        }
+        let numbered = segment.deletes.iter_mut().flat_map(|of| of.layers.iter_mut().chain([&mut of.file]));
+        numbered.filter(|of| of.number == number).for_each(|of| of.seal = seal);
+    }
     manifest.prepare(disk, "new").unwrap();
     disk.remove(&Manifest::file_name(manifest.generation)).unwrap();
     manifest.publish(disk, "new").unwrap();
@@ -147,6 +169,10 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
     let kept = random.one_in(2);
     if kept {
         errors.extend(support::load_into_region(&index, RegionKind::Dram).err());
+    }
+    let mut found = Vec::new();
+    for keys in index.segments().iter().filter_map(|segment| segment.keys()) {
+        errors.extend(keys.look_up(random.next() as u32, &FILES, &mut found).err());
     }
     let lent = (!kept && random.one_in(2)).then(|| LentLists::load(&index));
     let lent = lent.and_then(|lent| lent.map_err(|error| errors.push(error)).ok());
@@ -228,7 +254,13 @@ fn a_forged_file_gives_an_error_or_a_result() {
     let raw = SchemaOptions { codec: Codec::Raw, ..SchemaOptions::default() }.schema();
     let grown = GrownCase::new(SchemaOptions::default(), random_documents(2, 300), 200);
     let grown = grown.build_in_steps(Merge::Keep);
-    let samples = [intact_index(330, 4), intact_index(17_000, 1), intact_index_of(1500, 2, &raw), grown];
+    let samples = [
+        intact_index(330, 4),
+        intact_index(17_000, 1),
+        intact_index_of(1500, 2, &raw),
+        grown,
+        deleted_index(),
+    ];
     // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {
         (0..4).for_each(|seed| run_all_operations(&disk.snapshot(), &mut Random::new(seed)).unwrap());
@@ -241,14 +273,14 @@ fn a_forged_file_gives_an_error_or_a_result() {
             files.entry(kind).or_default().push((number, name));
         }
     }
-    assert_eq!(files.len(), 8, "a kind of file is missing");
+    assert_eq!(files.len(), 11, "a kind of file is missing");
     for (kind, files) in &files {
         for trial in 0..trial_count() {
             let mut random = Random::new(trial * 16 + *kind as u64);
             // Files of the large indexes take longer, and are chosen less often.
             let (number, name) = loop {
                 let (number, name) = random.pick(files);
-                if [0, 3].contains(number) || random.one_in(8) {
+                if [0, 3, 4].contains(number) || random.one_in(8) {
                     break (*number, name);
                 }
             };
@@ -277,15 +309,20 @@ fn forge_document_count(disk: &MemDisk, (segment, field): (usize, usize), docume
 
 /// An index whose manifest has another entry of a segment.
 fn forge_segment(disk: &MemDisk, segment: usize, change: impl FnOnce(&mut SegmentMeta)) -> MemDisk {
+    forge_entry(disk, segment, |entry| change(&mut entry.meta))
+}
+
+/// An index whose manifest has another entry of a segment, with its deletes.
+fn forge_entry(disk: &MemDisk, segment: usize, change: impl FnOnce(&mut ManifestSegment)) -> MemDisk {
     let forged = disk.snapshot();
     let manifest = Manifest::read_newest(disk).unwrap().unwrap();
     let name = Manifest::file_name(manifest.generation);
     let (identity, mut bytes) = read_payload(disk, &name);
-    let mut meta = manifest.segments[segment].clone();
+    let mut entry = manifest.segments[segment].clone();
     let (mut before, mut after) = (Vec::new(), Vec::new());
-    meta.write(&mut before);
-    change(&mut meta);
-    meta.write(&mut after);
+    entry.write(&mut before);
+    change(&mut entry);
+    entry.write(&mut after);
     let at = bytes.windows(before.len()).position(|of| of == before).unwrap();
     drop(bytes.splice(at..at + before.len(), after));
     forge_file(&forged, &name, identity, &bytes);
@@ -349,6 +386,171 @@ fn a_wrong_number_of_fields_is_rejected() {
         assert!(error.is_corrupt() && error.to_string().contains(expected), "{error}");
         assert!(check_on(&forged).unwrap().problems[0].to_string().contains(expected));
         assert!(merge_index(&(Arc::new(forged) as _)).is_err());
+    }
+}
+
+/// Checks that a check finds one problem with these words, and that a merge fails or leaves it.
+#[track_caller]
+fn assert_found(forged: &MemDisk, expected: &str) {
+    let problems = check_on(forged).unwrap().problems;
+    let [problem] = problems.as_slice() else { panic!("{expected}: {problems:?}") };
+    assert!(problem.is_corrupt() && problem.to_string().contains(expected), "{problem}, not {expected}");
+    for seed in 0..4 {
+        assert!(run_all_operations(&forged.snapshot(), &mut Random::new(seed)).is_err(), "{expected}");
+    }
+}
+
+#[test]
+fn impossible_deletes_in_the_manifest_are_rejected() {
+    let disk = deleted_index();
+    type Change = fn(&mut ManifestSegment, &mut DeletesMeta);
+    let changes: [(Change, &str); 7] = [
+        (|of, deletes| deletes.documents = of.documents, "without documents that are not deleted"),
+        (|_, deletes| deletes.documents = u32::MAX, "without documents that are not deleted"),
+        (|_, deletes| deletes.layers.clear(), "impossible number of layers"),
+        (|_, deletes| deletes.layers = vec![deletes.layers[0]; 5], "impossible number of layers"),
+        (|_, deletes| deletes.layers.push(deletes.layers[0]), "not unique"),
+        (|of, deletes| deletes.file.number = of.id, "not unique"),
+        (
+            |of, _| of.meta.files.retain(|file| file.kind != FileKind::Keys),
+            "without keys in an updatable index",
+        ),
+    ];
+    for (change, expected) in changes {
+        let forged = forge_entry(&disk, 1, |entry| {
+            let mut deletes = entry.deletes.take().unwrap();
+            change(entry, &mut deletes);
+            entry.deletes = Some(deletes);
+        });
+        assert_found(&forged, expected);
+        assert!(Index::open_on(Arc::new(forged.clone())).err().unwrap().is_corrupt());
+        assert!(merge_index(&(Arc::new(forged) as _)).is_err());
+    }
+    // Another number of deleted documents than the file has.
+    let forged = forge_entry(&disk, 0, |entry| entry.deletes.as_mut().unwrap().documents -= 1);
+    assert_found(&forged, "another number of documents than the manifest says");
+    let keyless = intact_index(330, 4);
+    let forged = forge_segment(&keyless, 0, |meta| {
+        let ids = *meta.files.iter().find(|file| file.kind == FileKind::Ids).unwrap();
+        meta.files.push(FileMeta { kind: FileKind::Keys, ..ids });
+    });
+    assert_found(&forged, "or with keys in another");
+}
+
+#[test]
+fn impossible_deleted_documents_are_rejected() {
+    let disk = deleted_index();
+    let manifest = Manifest::read_newest(&disk).unwrap().unwrap();
+    let segment = &manifest.segments[0];
+    let name = file_name(segment.deletes.as_ref().unwrap().file.number, 0, FileKind::Deletes);
+    let open = open_deletes(&disk, segment).unwrap().unwrap();
+    let right: Vec<u32> = open.documents().iter().collect();
+    let payload = |id: u64, documents: u32, deleted: &[u32]| {
+        let mut payload = Vec::new();
+        let numbers = [id, u64::from(documents), deleted.len() as u64];
+        numbers.into_iter().for_each(|number| push_varint(&mut payload, number));
+        let mut previous = u32::MAX;
+        for block in deleted.chunks(256) {
+            Codec::Auto.encode(block, previous, &mut payload);
+            previous = block[block.len() - 1];
+        }
+        payload
+    };
+    let changed = |change: &dyn Fn(&mut Vec<u32>)| {
+        let mut deleted = right.clone();
+        change(&mut deleted);
+        payload(segment.id, segment.documents, &deleted)
+    };
+    let (identity, bytes) = read_payload(&disk, &name);
+    assert_eq!(bytes, changed(&|_| {}));
+    let (last, order) = (right.len() - 1, "deleted documents that are not in order");
+    for (payload, expected) in [
+        (payload(segment.id + 1, segment.documents, &right), "deletes of another segment"),
+        (payload(segment.id, segment.documents + 1, &right), "another number of documents"),
+        (changed(&|deleted| deleted.truncate(last)), "another number of documents"),
+        (changed(&|deleted| deleted.swap(3, 4)), order),
+        (changed(&|deleted| deleted[3] = deleted[2]), order),
+        (changed(&|deleted| deleted[last] = segment.documents), order),
+        (changed(&|deleted| deleted[last] = u32::MAX), order),
+        ([&bytes[..], &[0]].concat(), "unexpected bytes follow"),
+        ([&bytes[..], &[0; 1 << 16]].concat(), "impossibly large"),
+    ] {
+        let forged = disk.snapshot();
+        forge_file(&forged, &name, identity, &payload);
+        assert_found(&forged, expected);
+    }
+}
+
+#[test]
+fn impossible_statistics_of_deleted_documents_are_detected() {
+    let (disk, docs) = (deleted_index(), deleted_documents());
+    let manifest = Manifest::read_newest(&disk).unwrap().unwrap();
+    let segment = &manifest.segments[0];
+    let name = file_name(segment.deletes.as_ref().unwrap().layers[0].number, 0, FileKind::DeletedStatistics);
+    let deleted: Vec<_> = docs[..docs.len() - 60].iter().step_by(3).cloned().collect();
+    let payload = |number: u64, docs: &[TestDocument]| {
+        let mut payload = Vec::new();
+        push_varint(&mut payload, number);
+        statistics_of(&schema(), docs).write(&mut payload);
+        payload
+    };
+    let (identity, bytes) = read_payload(&disk, &name);
+    assert_eq!(bytes, payload(segment.id, &deleted));
+    // The same documents, but for the text of the first.
+    let with_text = |text: &str| {
+        let mut docs = deleted.clone();
+        docs[0].text = text.to_string();
+        payload(segment.id, &docs)
+    };
+    let count = statistics_of(&schema(), &docs[..1]).field(0).tokens as usize;
+    for (payload, expected) in [
+        (payload(segment.id + 1, &deleted), "deletes of another segment"),
+        (payload(segment.id, &docs[..docs.len() - 60]), "statistics of more documents than are deleted"),
+        (payload(segment.id, &deleted[1..]), "their lengths say"),
+        (with_text(&"w0 ".repeat(count + 1)), "the lengths say"),
+        (with_text(&"absent ".repeat(count)), "the segment has fewer occurrences of `absent`"),
+        (bytes[..bytes.len() - 1].to_vec(), "ends early"),
+    ] {
+        let forged = disk.snapshot();
+        forge_file(&forged, &name, identity, &payload);
+        assert_found(&forged, expected);
+    }
+}
+
+#[test]
+fn impossible_keys_are_detected() {
+    let disk = deleted_index();
+    let documents = Manifest::read_newest(&disk).unwrap().unwrap().segments[0].documents as usize;
+    let name = file_name(1, 0, FileKind::Keys);
+    let (identity, bytes) = read_payload(&disk, &name);
+    // The first entry is at offset 4,096 of the file.
+    let entries = 4096 - 64;
+    let set = |at: usize, number: u32| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        bytes
+    };
+    let swapped = {
+        let mut bytes = bytes.clone();
+        let (first, second) = bytes[entries + 800..entries + 816].split_at_mut(8);
+        first.swap_with_slice(second);
+        bytes
+    };
+    let order = "entries that are not in order, or of no document";
+    let document = |entry: usize| entries + 8 * entry + 4;
+    let of_second = u32::from_le_bytes(*bytes[document(1)..].first_chunk().unwrap());
+    for (payload, expected) in [
+        (swapped, order),
+        (set(document(0), documents as u32), order),
+        (set(document(0), u32::MAX), order),
+        (set(document(0), of_second), "has another hash"),
+        (set(entries + 8 * documents, 0), "a page begins with another hash"),
+        (set(bytes.len() - 8, documents as u32 + 1), "the tail does not fit the file"),
+        (bytes[..bytes.len() - 8].to_vec(), "the tail does not fit the file"),
+    ] {
+        let forged = disk.snapshot();
+        forge_file(&forged, &name, identity, &payload);
+        assert_found(&forged, expected);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Generates the examples of docs/format again and compares them. `UPDATE_EXAMPLES=1` writes them to the
 //! pages.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
+use support::{corpus::TestDocument, deleted};
 use tierdex::commit::{FileKind, Manifest};
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::layout::{file_name, identity};
@@ -30,6 +33,37 @@ fn small_example_index() -> MemDisk {
         true,
         &[("a", "Cats", "cats and dogs"), ("b", "", "dogs dogs dogs"), ("c", "Birds", "and birds")],
     )
+}
+
+/// *Small* as an updatable index, of which document 1 is deleted.
+fn deleted_example_index() -> MemDisk {
+    let docs = [("a", "Cats", "cats and dogs"), ("b", "", "dogs dogs dogs"), ("c", "Birds", "and birds")];
+    let docs = docs.map(|(id, title, text)| TestDocument::new(id, title, text));
+    let mut schema = Schema::default();
+    schema.fields[0].positions = true;
+    let disk = MemDisk::new();
+    let mut writer =
+        deleted::updatable_writer(&(Arc::new(disk.clone()) as _), &schema, OpenMode::New).unwrap();
+    support::add_documents(&mut writer, &docs);
+    writer.commit(Merge::Keep).unwrap();
+    deleted::delete(&mut writer, 1, &docs, [1].into_iter()).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    disk
+}
+
+/// The payload of the file of this number, which all fields share.
+fn read_numbered(disk: &MemDisk, number: u64, kind: FileKind) -> (u64, Vec<u8>) {
+    let file = SealedFile::open_unsealed(disk, &file_name(number, 0, kind), identity(number, 0, kind));
+    let file = file.unwrap();
+    let range = file.payload();
+    (range.start, file.read(range.start, (range.end - range.start) as usize).unwrap())
+}
+
+/// The payload of a manifest.
+fn manifest_example(disk: &MemDisk, generation: u64) -> String {
+    let manifest = disk.bytes(&Manifest::file_name(generation)).unwrap();
+    let payload_end = u64::from_le_bytes(manifest[manifest.len() - 44..][..8].try_into().unwrap());
+    hex_dump((64, manifest[64..payload_end as usize].to_vec()))
 }
 
 fn long_list_index() -> MemDisk {
@@ -111,11 +145,15 @@ fn all_examples() -> BTreeMap<&'static str, String> {
     let of = |disk: &MemDisk, kind| hex_dump(read_payload(disk, kind));
     let (start, stored) = read_payload(&small, FileKind::Stored);
     let tail = stored.len() - 32;
-    let manifest = small.bytes(&Manifest::file_name(1)).unwrap();
-    let payload_end = u64::from_le_bytes(manifest[manifest.len() - 44..][..8].try_into().unwrap());
+    let deleted = deleted_example_index();
+    let numbered = |number, kind| hex_dump(read_numbered(&deleted, number, kind));
     BTreeMap::from([
         ("envelope", hex_dump((0, small.bytes(&file_name(1, 0, FileKind::Norms)).unwrap()))),
-        ("manifest", hex_dump((64, manifest[64..payload_end as usize].to_vec()))),
+        ("manifest", manifest_example(&small, 1)),
+        ("manifest-deletes", manifest_example(&deleted, 2)),
+        ("keys", numbered(1, FileKind::Keys)),
+        ("deletes", numbered(2, FileKind::Deletes)),
+        ("deleted-statistics", numbered(3, FileKind::DeletedStatistics)),
         ("terms", of(&small, FileKind::Terms)),
         ("skips-small", of(&small, FileKind::Skips)),
         ("skips-long", of(&long, FileKind::Skips)),

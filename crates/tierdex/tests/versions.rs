@@ -1,7 +1,8 @@
 //! Indexes of older format versions are read, and written again by the next commit.
 //!
 //! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English
-//! stop words.
+//! stop words. `tests/format-7` is this index, written again in version 7, with a third segment of one
+//! document that has a second field.
 
 use std::collections::BTreeSet;
 use std::{path::Path, sync::Arc};
@@ -14,9 +15,12 @@ use tierdex::{
     WriterOptions,
 };
 
-fn copy_of_version_6() -> tempfile::TempDir {
+/// The older versions of which there is an index, each with its highest number of a segment.
+const OLDER: [(u16, u64); 2] = [(6, 2), (7, 5)];
+
+fn copy_of(version: u16) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-6");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/format-{version}"));
     for file in std::fs::read_dir(golden).unwrap() {
         let file = file.unwrap();
         std::fs::copy(file.path(), dir.path().join(file.file_name())).unwrap();
@@ -56,29 +60,31 @@ fn append(dir: &Path, schema: Schema) -> tierdex::Result<IndexWriter> {
 }
 
 #[test]
-fn version_6_is_read() {
-    let dir = copy_of_version_6();
-    check_index(dir.path(), 6, QUERIES);
+fn older_versions_are_read() {
+    for (version, _) in OLDER {
+        check_index(copy_of(version).path(), version, QUERIES);
+    }
+    check_index(copy_of(7).path(), 7, &[("tags:pets", &["d"]), ("tags:dogs cats", &["a", "d"])]);
 }
 
 #[test]
 fn a_commit_writes_an_older_version_again() {
-    for merge in [Merge::Keep, Merge::One] {
-        let dir = copy_of_version_6();
+    for (merge, (version, last)) in OLDER.map(|of| [(Merge::Keep, of), (Merge::One, of)]).concat() {
+        let dir = copy_of(version);
         let schema = Index::open(dir.path()).unwrap().schema().clone();
         let mut writer = append(dir.path(), schema).unwrap();
-        writer.add("d", [("text", "more dogs"), ("title", "Dogs")]).unwrap();
+        writer.add("e", [("text", "more dogs"), ("title", "Dogs")]).unwrap();
         writer.commit(merge).unwrap();
         let queries: Vec<(&str, &[&str])> = QUERIES
             .iter()
-            .map(|(query, ids)| (*query, if *query == "dogs" { &["a", "b", "d"] } else { *ids }))
+            .map(|(query, ids)| (*query, if *query == "dogs" { &["a", "b", "e"] } else { *ids }))
             .collect();
         check_index(dir.path(), FORMAT_VERSION, &queries);
         drop(writer);
-        // The files of version 6 are removed.
+        // The files of the older version are removed.
         let index = Index::open(dir.path()).unwrap();
         for segment in &index.manifest().segments {
-            assert!(segment.id > 2, "{}", segment.id);
+            assert!(segment.id > last, "{}", segment.id);
         }
         assert!(tierdex::check(dir.path()).unwrap().orphans.is_empty());
     }
@@ -90,7 +96,7 @@ fn an_upgrade_writes_each_document_once() {
     for (merge, with_document, expected) in
         [(Merge::Keep, false, 2), (Merge::Keep, true, 3), (Merge::One, false, 1), (Merge::One, true, 2)]
     {
-        let dir = copy_of_version_6();
+        let dir = copy_of(6);
         let schema = Index::open(dir.path()).unwrap().schema().clone();
         let disk = FaultDisk::new(PosixDisk::open(dir.path()).unwrap(), FaultPlan::none());
         let shared = Arc::new(disk.clone());
@@ -131,10 +137,11 @@ impl Disk for StoppingDisk {
 
 #[test]
 fn an_upgrade_is_stopped() {
-    for (kind, merge) in
-        [".terms", ".ids", ".stored"].map(|kind| [(kind, Merge::Keep), (kind, Merge::One)]).concat()
+    let kinds = [".terms", ".ids", ".stored"].map(|kind| [(kind, Merge::Keep), (kind, Merge::One)]).concat();
+    for ((version, _), (kind, merge)) in
+        OLDER.iter().flat_map(|of| kinds.iter().map(move |kind| (*of, *kind)))
     {
-        let dir = copy_of_version_6();
+        let dir = copy_of(version);
         let schema = Index::open(dir.path()).unwrap().schema().clone();
         let options = WriterOptions::default();
         let disk =
@@ -142,14 +149,14 @@ fn an_upgrade_is_stopped() {
         let mut writer = IndexWriter::open(Arc::new(disk), schema, OpenMode::Append, options).unwrap();
         assert!(matches!(writer.commit(merge), Err(Error::Interrupted)), "{kind} {merge:?}");
         drop(writer);
-        check_index(dir.path(), 6, QUERIES);
+        check_index(dir.path(), version, QUERIES);
         assert!(tierdex::check(dir.path()).unwrap().orphans.is_empty());
     }
 }
 
 #[test]
 fn fields_are_added_to_an_older_version() {
-    let dir = copy_of_version_6();
+    let dir = copy_of(6);
     let older = Index::open(dir.path()).unwrap().schema().clone();
     let mut schema = older.clone();
     schema.members.push("tags".to_string());

@@ -3,10 +3,10 @@
 
 use super::{batch::SealedBatch, stop::StopSignal};
 use crate::memtable::{RunCursor, SortedRun};
-use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, StoredWriter, write_lengths};
+use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, KeysWriter, StoredWriter, write_lengths};
 use crate::{
     Result, bytes::prefix_key, limits::DOCUMENTS_MAX, memtable::run::RunTerm, schema::Schema, schema::Stored,
-    segment::SegmentMeta, segment::layout::too_many_documents,
+    segment::KeySeed, segment::SegmentMeta, segment::layout::too_many_documents,
 };
 use std::cmp::{Ordering, Reverse};
 use std::{collections::BinaryHeap, collections::binary_heap::PeekMut};
@@ -16,6 +16,8 @@ use tierdex_io::Disk;
 pub(super) struct SegmentBuilder {
     id: u64,
     ids: IdsWriter,
+    /// Of an index that is updatable.
+    keys: Option<KeysWriter>,
     stored: Option<StoredWriter>,
     /// First document of each batch.
     bases: Vec<u32>,
@@ -27,10 +29,17 @@ pub(super) struct SegmentBuilder {
 }
 
 impl SegmentBuilder {
-    pub(super) fn create(disk: &dyn Disk, schema: &Schema, id: u64) -> Result<SegmentBuilder> {
+    /// `key_seed` is that of the index, if it is updatable.
+    pub(super) fn create(
+        disk: &dyn Disk,
+        schema: &Schema,
+        id: u64,
+        key_seed: Option<KeySeed>,
+    ) -> Result<SegmentBuilder> {
         Ok(SegmentBuilder {
             id,
             ids: IdsWriter::create(disk, id)?,
+            keys: key_seed.map(KeysWriter::new),
             stored: (schema.stored != Stored::Nothing)
                 .then(|| StoredWriter::create(disk, id, schema.stored_members()))
                 .transpose()?,
@@ -41,9 +50,9 @@ impl SegmentBuilder {
         })
     }
 
-    /// Bytes of memory that the runs of all batches take.
+    /// Bytes of memory that the runs of all batches and the keys take.
     pub(super) fn memory(&self) -> usize {
-        self.memory
+        self.memory + self.keys.as_ref().map_or(0, KeysWriter::memory)
     }
 
     pub(super) fn documents(&self) -> u32 {
@@ -59,6 +68,9 @@ impl SegmentBuilder {
         self.memory += batch.memory();
         for id in batch.ids.iter() {
             self.ids.add(id.as_bytes())?;
+            if let Some(keys) = &mut self.keys {
+                keys.add(id.as_bytes());
+            }
         }
         if let (Some(writer), Some(blocks)) = (&mut self.stored, &mut batch.stored) {
             writer.add_blocks(blocks)?;
@@ -87,6 +99,7 @@ impl SegmentBuilder {
         }
         meta.files.push(self.ids.finish()?);
         meta.files.extend(self.stored.map(StoredWriter::finish).transpose()?);
+        meta.files.extend(self.keys.map(|keys| keys.finish(disk, self.id)).transpose()?);
         Ok(meta)
     }
 }

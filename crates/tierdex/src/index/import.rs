@@ -8,10 +8,10 @@ use crate::limits::{BLOCK, FIELD_TOKENS_MAX, ID_BYTES_MAX, SUPERBLOCK, TERM_BYTE
 use crate::schema::{Schema, Stored};
 use crate::segment::layout::{FileMeta, id_too_long};
 use crate::segment::write::{
-    FieldTarget, FieldWriter, IdsWriter, ListCounts, PostingsWriter, Superblock, SuperblockEncoder,
-    write_lengths,
+    FieldTarget, FieldWriter, IdsWriter, KeysWriter, ListCounts, PostingsWriter, Superblock,
+    SuperblockEncoder, write_lengths,
 };
-use crate::{Error, Result, segment::SegmentMeta, transform::block::Block};
+use crate::{Error, Result, segment::KeySeed, segment::SegmentMeta, transform::block::Block};
 use tierdex_io::Disk;
 
 /// Appends terms, each greater than the one before (compared as bytes), with their posting lists.
@@ -75,6 +75,8 @@ pub(super) struct ImportTarget<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) schema: &'a Schema,
     pub(super) segment: u64,
+    /// The seed of the index, if it is updatable.
+    pub(super) key_seed: Option<KeySeed>,
     pub(super) stop: &'a StopSignal,
 }
 
@@ -275,7 +277,7 @@ pub(super) fn import_segment(
     id: impl FnMut(u32, &mut String),
     body: impl FnOnce(&mut ListsBuilder<'_, '_>) -> Result<()>,
 ) -> Result<SegmentMeta> {
-    let ImportTarget { disk, schema, segment, stop } = *target;
+    let ImportTarget { disk, schema, segment, stop, .. } = *target;
     let [field] = schema.fields.as_slice() else {
         let names: Vec<&str> = schema.fields.iter().map(|field| field.name.as_str()).collect();
         return Err(Error::Usage(format!(
@@ -309,15 +311,18 @@ pub(super) fn import_segment(
             ))),
         }
     })?;
-    files.extend([norms.file, ids]);
+    files.push(norms.file);
+    files.extend(ids);
     Ok(SegmentMeta { id: segment, documents, fields: vec![stats], files })
 }
 
+/// Writes the external ids, and the keys if the index is updatable.
 fn write_ids(
     target: &ImportTarget<'_>,
     documents: u32,
     mut id: impl FnMut(u32, &mut String),
-) -> Result<FileMeta> {
+) -> Result<Vec<FileMeta>> {
+    let mut keys = target.key_seed.map(KeysWriter::new);
     let mut ids = IdsWriter::create(target.disk, target.segment)?;
     let mut text = String::new();
     for document in 0..documents {
@@ -330,6 +335,10 @@ fn write_ids(
             return Err(id_too_long(text.len()));
         }
         ids.add(text.as_bytes())?;
+        if let Some(keys) = &mut keys {
+            keys.add(text.as_bytes());
+        }
     }
-    ids.finish()
+    let keys = keys.map(|keys| keys.finish(target.disk, target.segment)).transpose()?;
+    Ok([ids.finish()?].into_iter().chain(keys).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::bytes::{ByteReader, push_varint};
 use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
-use crate::segment::{FileKind, SegmentMeta};
+use crate::segment::{FileKind, KeySeed, ManifestSegment};
 use crate::{Error, Result, schema::Schema, segment::layout::parse_file_name};
 use std::collections::HashSet;
 use tierdex_io::{Disk, ErrorKind, FORMAT_VERSION, Identity, SealedFile, SealedWriter};
@@ -29,14 +29,20 @@ pub struct Manifest {
     pub next_file: u64,
     /// The format version in which the manifest and the segments are written.
     pub version: u16,
+    /// The seed of the hashes of external ids, if the index is updatable: then every segment has keys.
+    pub key_seed: Option<KeySeed>,
     /// Segments in document order.
-    pub segments: Vec<SegmentMeta>,
+    pub segments: Vec<ManifestSegment>,
 }
+
+/// The first version in which an index may be updatable.
+const UPDATABLE_VERSION: u16 = 8;
 
 impl Manifest {
     /// An index before its first commit.
     pub fn empty(schema: Schema) -> Manifest {
-        Manifest { generation: 0, schema, next_file: 1, version: FORMAT_VERSION, segments: Vec::new() }
+        let (version, segments) = (FORMAT_VERSION, Vec::new());
+        Manifest { generation: 0, schema, next_file: 1, version, key_seed: None, segments }
     }
 
     /// Name of the manifest of a generation.
@@ -76,9 +82,14 @@ impl Manifest {
         name == LOCK_FILE || is_removable(name)
     }
 
-    /// Number of documents in all segments.
+    /// Number of documents in all segments, with those that are deleted.
     pub fn documents(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.documents)).sum()
+    }
+
+    /// Number of documents that are not deleted.
+    pub fn live_documents(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.live_documents())).sum()
     }
 
     /// Reads the manifest of a generation.
@@ -95,15 +106,17 @@ impl Manifest {
         let version = file.version();
         let schema = Schema::read(&mut view, version)?;
         let next_file = view.varint()?;
+        let key_seed = if version < UPDATABLE_VERSION { None } else { read_key_seed(&mut view)? };
         let count = view.varint()?;
         if count > SEGMENTS_MAX as u64 {
             return Err(view.corrupt("too many segments"));
         }
         let fields = schema.fields.len();
-        let segments =
-            (0..count).map(|_| SegmentMeta::read(&mut view, fields, version)).collect::<Result<Vec<_>>>()?;
+        let segments = (0..count)
+            .map(|_| ManifestSegment::read(&mut view, fields, version))
+            .collect::<Result<Vec<_>>>()?;
         view.finish()?;
-        let manifest = Manifest { generation, schema, next_file, version, segments };
+        let manifest = Manifest { generation, schema, next_file, version, key_seed, segments };
         match manifest.find_violation() {
             Some(what) => Err(Error::corrupt(&name, payload.start, what)),
             None => Ok(manifest),
@@ -112,8 +125,9 @@ impl Manifest {
 
     /// What is impossible in this manifest; `None` if it is valid.
     fn find_violation(&self) -> Option<&'static str> {
-        let mut numbers: Vec<u64> = self.segments.iter().map(|segment| segment.id).collect();
+        let mut numbers: Vec<u64> = self.segments.iter().flat_map(ManifestSegment::numbers).collect();
         numbers.sort_unstable();
+        let has_keys = |segment: &ManifestSegment| segment.file(0, FileKind::Keys).is_some();
         if self.documents() > DOCUMENTS_MAX {
             Some("more documents than an index can hold")
         } else if self
@@ -124,9 +138,11 @@ impl Manifest {
             Some("a segment with impossible numbers")
         } else if numbers.windows(2).any(|pair| pair[0] == pair[1]) || numbers.last() >= Some(&self.next_file)
         {
-            Some("numbers of segments are not unique")
+            Some("numbers of files that are not unique")
         } else if self.next_file > NUMBER_MAX || self.generation > NUMBER_MAX {
             Some("numbers that are too large")
+        } else if self.segments.iter().any(|segment| has_keys(segment) != self.key_seed.is_some()) {
+            Some("a segment without keys in an updatable index, or with keys in another")
         } else {
             None
         }
@@ -167,6 +183,8 @@ impl Manifest {
     fn write(&self, out: &mut Vec<u8>) {
         self.schema.write(out);
         push_varint(out, self.next_file);
+        out.push(u8::from(self.key_seed.is_some()));
+        out.extend(self.key_seed.iter().flat_map(|seed| seed.0));
         push_varint(out, self.segments.len() as u64);
         for segment in &self.segments {
             segment.write(out);
@@ -180,9 +198,18 @@ impl Manifest {
         if names.iter().filter_map(|name| parse_generation(name)).max() > Some(self.generation) {
             return Ok(Vec::new());
         }
-        let mut named: HashSet<String> = self.segments.iter().flat_map(SegmentMeta::file_names).collect();
+        let mut named: HashSet<String> = self.segments.iter().flat_map(ManifestSegment::file_names).collect();
         named.insert(Manifest::file_name(self.generation));
         Ok(names.into_iter().filter(|name| is_removable(name) && !named.contains(name)).collect())
+    }
+}
+
+/// Decodes whether the index is updatable, and the seed if it is.
+fn read_key_seed(view: &mut ByteReader<'_>) -> Result<Option<KeySeed>> {
+    match view.u8()? {
+        0 => Ok(None),
+        1 => Ok(view.bytes(16)?.first_chunk().copied().map(KeySeed)),
+        _ => Err(view.corrupt("neither updatable nor not")),
     }
 }
 
@@ -231,11 +258,13 @@ mod tests {
             manifest-000000000000000a manifest-000000000000000a.tmp \
             manifest-000000000000000a.1f3.tmp 0000000000000001.0.terms \
             0000000000000001.63.positions 0000000000000001.0.docs 0000000000000001.0.freqs \
-            00000000000000ff.ids 0000000000000001.stored";
+            00000000000000ff.ids 0000000000000001.stored 0000000000000001.keys \
+            0000000000000002.deletes 0000000000000003.deleted-statistics";
         for name in removable.split(' ') {
             assert!(is_removable(name), "{name}");
         }
         let kept = "\
+            0000000000000001.0.keys 0000000000000002.0.deletes 0000000000000003.1.deleted-statistics \
             write.lock notes.txt manifest-a manifest-a.1.tmp manifest-000000000000000a.1f3 \
             0000000000000001 0000000000000001.x.terms 0000000000000001.0.0.terms \
             manifest-000000000000000A x.0000000000000001.0.terms";

@@ -3,9 +3,10 @@
 
 use super::{segment_terms::SegmentTerms, stop::StopSignal};
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::segment::read::{Norms, Segment, StoredReader, StoredValues};
+use crate::segment::layout::FileMeta;
+use crate::segment::read::{FILES, KeysInput, MergedKeys, Norms, Segment, StoredReader, StoredValues};
 use crate::segment::write::{
-    FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_norms,
+    FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_keys, write_norms,
 };
 use crate::{
     Result, limits::DOCUMENTS_MAX, schema::NormKind, schema::Schema, schema::Stored, segment::SegmentMeta,
@@ -13,12 +14,14 @@ use crate::{
 };
 use tierdex_io::Disk;
 
-/// Merges `inputs`, whose documents follow one another, into the new segment `id`.
+/// Merges `inputs`, whose documents follow one another, into the new segment `id`. They have keys if
+/// `has_keys`.
 pub(super) fn merge_segments(
     disk: &dyn Disk,
     schema: &Schema,
     inputs: &[Segment],
     id: u64,
+    has_keys: bool,
     stop: &StopSignal,
 ) -> Result<SegmentMeta> {
     let documents: u64 = inputs.iter().map(|input| u64::from(input.documents())).sum();
@@ -48,7 +51,26 @@ pub(super) fn merge_segments(
     if schema.stored != Stored::Nothing {
         meta.files.push(merge_stored(disk, schema, inputs, id, stop)?);
     }
+    if has_keys {
+        meta.files.push(merge_keys(disk, inputs, id, stop)?);
+    }
     Ok(meta)
+}
+
+/// Merges the keys of all segments.
+fn merge_keys(disk: &dyn Disk, inputs: &[Segment], id: u64, stop: &StopSignal) -> Result<FileMeta> {
+    let mut base = 0;
+    let inputs = inputs.iter().filter_map(|input| {
+        let start = base;
+        base += input.documents();
+        let document = Box::new(move |document| Some(start + document));
+        Some(KeysInput { walk: input.keys()?.walk(&FILES), document })
+    });
+    let mut merged = MergedKeys::new(inputs.collect())?;
+    write_keys(disk, id, || {
+        stop.check()?;
+        merged.next()
+    })
 }
 
 /// The norms of a field in all segments one after the other: as one-byte codes; and, if they are exact, as
@@ -81,7 +103,7 @@ fn merge_stored(
     inputs: &[Segment],
     id: u64,
     stop: &StopSignal,
-) -> Result<crate::segment::layout::FileMeta> {
+) -> Result<FileMeta> {
     let members = schema.stored_members();
     let mut writer = StoredWriter::create(disk, id, members)?;
     for stored in inputs.iter().filter_map(Segment::stored) {

@@ -4,8 +4,8 @@
 use super::deleted::{scan_deleted, statistics_of, statistics_of_norms};
 use super::{manifest::Manifest, recovery::no_index, stop::StopSignal};
 use crate::{
-    Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::layout::SegmentMeta,
-    segment::read::{OpenSegment, Segment},
+    Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::ManifestSegment,
+    segment::read::{OpenSegment, Segment, open_deletes, open_deletes_sharing},
     segment::{DeletedDocuments, SegmentDeletes},
 };
 use std::{path::Path, sync::Arc};
@@ -252,8 +252,7 @@ impl OpenPart {
             }
             // An open segment is read in the same way with a schema that has further fields and members.
             let other = other.filter(|other| manifest.schema.extends(&other.manifest.schema));
-            let open = other.map_or(&[][..], |other| &other.segments);
-            match open_segments(disk.as_ref(), &manifest, open) {
+            match open_segments(disk.as_ref(), &manifest, other) {
                 Ok(segments) => return Ok(OpenPart { disk, manifest, segments }),
                 // A newer commit has removed a segment: start again with that commit.
                 Err(Error::Storage(error))
@@ -265,12 +264,20 @@ impl OpenPart {
     }
 }
 
-/// Opens the segments of a commit. Segments that are `open` already, with the same manifest entry, are
-/// shared.
-fn open_segments(disk: &dyn Disk, manifest: &Manifest, open: &[OpenSegment]) -> Result<Vec<OpenSegment>> {
-    let segment = |meta: &SegmentMeta| match open.iter().find(|open| open.meta() == meta) {
-        Some(open) => Ok(OpenSegment::new(open.segment().clone(), None)),
-        None => Ok(OpenSegment::new(Arc::new(Segment::open(disk, &manifest.schema, meta.clone())?), None)),
+/// Opens the segments of a commit. Files that `other` has open are shared.
+fn open_segments(disk: &dyn Disk, manifest: &Manifest, other: Option<&OpenPart>) -> Result<Vec<OpenSegment>> {
+    let open = |entry: &ManifestSegment| {
+        let mut of_other = other.into_iter().flat_map(|other| other.manifest.segments.iter().zip(&other.segments));
+        let Some((older, open)) = of_other.find(|(older, _)| older.meta == entry.meta) else {
+            let segment = Segment::open(disk, &manifest.schema, entry.meta.clone())?;
+            return Ok(OpenSegment::new(Arc::new(segment), open_deletes(disk, entry)?.map(Arc::new)));
+        };
+        if older.deletes == entry.deletes {
+            return Ok(open.clone());
+        }
+        let older = older.deletes.as_ref().zip(open.deletes().map(|deletes| &**deletes));
+        let deletes = open_deletes_sharing(disk, entry, older)?.map(Arc::new);
+        Ok(OpenSegment::new(open.segment().clone(), deletes))
     };
-    manifest.segments.iter().map(segment).collect()
+    manifest.segments.iter().map(open).collect()
 }

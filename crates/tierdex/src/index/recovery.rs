@@ -8,9 +8,9 @@
 //!    next commit.
 
 use super::manifest::{LOCK_FILE, Manifest, NUMBER_MAX, is_temporary, parse_generation};
-use crate::segment::layout::{file_name, identity, parse_file_name};
+use crate::segment::layout::{identity, parse_file_name};
 use crate::{Error, Result, schema::Schema};
-use tierdex_io::{Disk, ErrorKind, SealedFile};
+use tierdex_io::{Disk, DiskLock, ErrorKind, SealedFile};
 
 /// How a writer treats an existing index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,16 @@ pub enum OpenMode {
     Append,
     /// The next commit replaces documents and schema of the index. There may be no index, or a damaged one.
     Replace,
+}
+
+/// Locks the index on a disk for a writer.
+pub(super) fn lock_index(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
+    disk.lock(LOCK_FILE).map_err(|error| match error.kind() {
+        ErrorKind::Busy => {
+            Error::Busy(format!("another writer is at work on {}; try again later", disk.describe()))
+        }
+        _ => Error::Storage(error),
+    })
 }
 
 /// The commit on which a writer builds; generation 0 if there is none.
@@ -73,13 +83,8 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
 /// Checks that all files of the commit exist, with the lengths and checksums of the manifest: nothing is
 /// appended to a damaged index.
 fn check_seals(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
-    for segment in &manifest.segments {
-        for file in &segment.files {
-            let name = file_name(segment.id, file.field, file.kind);
-            SealedFile::open(disk, &name, identity(segment.id, file.field, file.kind), file.seal)?;
-        }
-    }
-    Ok(())
+    let mut files = manifest.segments.iter().flat_map(|segment| segment.named_files());
+    files.try_for_each(|file| file.open(disk).map(drop))
 }
 
 fn is_unreadable(kind: ErrorKind) -> bool {
@@ -90,8 +95,7 @@ fn is_unreadable(kind: ErrorKind) -> bool {
 /// Removes only temporary manifests.
 fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
     let names = disk.list()?;
-    let number =
-        |name: &String| parse_generation(name).or(parse_file_name(name).map(|(segment, ..)| segment));
+    let number = |name: &String| parse_generation(name).or(parse_file_name(name).map(|(number, ..)| number));
     if let Some(name) = names.iter().find(|name| number(name).is_some_and(|number| number >= NUMBER_MAX - 1))
     {
         return Err(Error::Failed(format!(
@@ -103,7 +107,7 @@ fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
         disk.remove(name)?;
     }
     let generation = names.iter().filter_map(|name| parse_generation(name)).max().unwrap_or(0);
-    let last = names.iter().filter_map(|name| parse_file_name(name)).map(|(segment, ..)| segment).max();
+    let last = names.iter().filter_map(|name| parse_file_name(name)).map(|(number, ..)| number).max();
     let next_file = last.map_or(1, |number| number + 1);
     Ok(Manifest { generation, next_file, ..Manifest::empty(schema.clone()) })
 }
@@ -112,8 +116,8 @@ fn base_above_existing(disk: &dyn Disk, schema: &Schema) -> Result<Manifest> {
 /// been lost. Files that a crash left unfinished are not sealed.
 fn find_sealed_file(disk: &dyn Disk) -> Result<Option<String>> {
     for name in disk.list()? {
-        let Some((segment, field, kind)) = parse_file_name(&name) else { continue };
-        match SealedFile::open_unsealed(disk, &name, identity(segment, field, kind)) {
+        let Some((number, field, kind)) = parse_file_name(&name) else { continue };
+        match SealedFile::open_unsealed(disk, &name, identity(number, field, kind)) {
             Ok(_) => return Ok(Some(name)),
             Err(error) if error.kind() == ErrorKind::Corrupt => {}
             // A sealed file of another format version.

@@ -1,16 +1,21 @@
 //! The writer of an index: collects batches into segments, merges segments, and commits, in the steps that
 //! the module `index` lists.
 
+mod deletes;
+mod options;
+mod pending_deletes;
+
 use super::batch::{BatchBuilder, DocumentRef, SealedBatch, SkippedTokens};
 use super::import::{ImportTarget, ListsBuilder, import_segment};
-use super::manifest::{LOCK_FILE, Manifest};
+use super::manifest::Manifest;
 use super::recovery::{self, OpenMode};
 use super::{builder::SegmentBuilder, merge::merge_segments, stop::StopSignal};
-use crate::limits::{
-    BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MEMORY_MIN, MERGE_FAN_IN, SEGMENTS_KEPT_MAX,
-};
-use crate::text::check_synonyms;
-use crate::{Error, Result, schema::Schema, segment::SegmentMeta, segment::layout, segment::read::Segment};
+use crate::limits::{BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MERGE_FAN_IN, SEGMENTS_KEPT_MAX};
+use crate::segment::{KeySeed, ManifestSegment, layout, read::Segment};
+use crate::{Error, Result, schema::Schema, text::check_synonyms};
+pub use options::WriterOptions;
+use pending_deletes::PendingDeletes;
+use std::collections::BTreeMap;
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
 use tierdex_io::{Disk, DiskLock, ErrorKind, FORMAT_VERSION, PosixDisk};
@@ -22,41 +27,6 @@ pub enum Merge {
     One,
     /// Keep the segments, unless there are more than 64: then merge them into one.
     Keep,
-}
-
-/// Options of an [`IndexWriter`].
-///
-/// ```
-/// use tierdex::WriterOptions;
-///
-/// let options = WriterOptions { memory: 64 << 20, ..WriterOptions::default() };
-/// ```
-#[derive(Clone, Debug)]
-pub struct WriterOptions {
-    /// Bytes of memory for postings and for batches of documents, at least 16 MiB; 1 GiB by default. More
-    /// memory gives fewer and larger segments.
-    pub memory: usize,
-    /// The signal that another thread raises to stop the writer: the call in progress then returns
-    /// [`Error::Interrupted`], and nothing is committed.
-    pub stop: StopSignal,
-}
-
-impl Default for WriterOptions {
-    fn default() -> WriterOptions {
-        WriterOptions { memory: 1 << 30, stop: StopSignal::default() }
-    }
-}
-
-impl WriterOptions {
-    fn check(&self) -> Result<()> {
-        if self.memory < MEMORY_MIN {
-            let (memory, min) = (self.memory, MEMORY_MIN >> 20);
-            return Err(Error::Usage(format!(
-                "memory of {memory} bytes is too little; {min}M is the minimum"
-            )));
-        }
-        Ok(())
-    }
 }
 
 /// Bytes of memory of a thread that analyses a batch: for text, tokens, and the resulting run.
@@ -86,8 +56,12 @@ pub struct IndexWriter {
     first_file: u64,
     /// Number of the next file.
     next_file: u64,
+    /// The seed of the index, if it is updatable.
+    key_seed: Option<KeySeed>,
     /// Segments of the next commit, in document order.
-    segments: Vec<SegmentMeta>,
+    segments: Vec<ManifestSegment>,
+    /// Deletes that the next commit writes, by segment.
+    pending_deletes: BTreeMap<u64, PendingDeletes>,
     /// The segment under construction, which follows those.
     building: Option<SegmentBuilder>,
     /// The batch under construction, of documents that follow the segment.
@@ -155,7 +129,7 @@ impl IndexWriter {
         extend: impl FnOnce(&Schema) -> Result<Schema>,
     ) -> Result<IndexWriter> {
         options.check()?;
-        let lock = lock_index(disk.as_ref())?;
+        let lock = recovery::lock_index(disk.as_ref())?;
         let Some(newest) = Manifest::read_newest(disk.as_ref())? else {
             // The message depends on whether the file of the lock exists.
             drop(lock);
@@ -197,7 +171,7 @@ impl IndexWriter {
     ) -> Result<IndexWriter> {
         options.check()?;
         schema.validate()?;
-        let lock = lock_index(disk.as_ref())?;
+        let lock = recovery::lock_index(disk.as_ref())?;
         IndexWriter::open_locked(disk, lock, schema, mode, options)
     }
 
@@ -215,6 +189,10 @@ impl IndexWriter {
             check_synonyms(&schema)?;
         }
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
+        let key_seed = match mode {
+            OpenMode::Append => committed.key_seed,
+            OpenMode::New | OpenMode::Replace => options.updatable.then(KeySeed::default),
+        };
         Ok(IndexWriter {
             disk,
             schema: Arc::new(schema),
@@ -222,7 +200,9 @@ impl IndexWriter {
             first_file: committed.next_file,
             next_file: committed.next_file,
             committed,
+            key_seed,
             segments,
+            pending_deletes: BTreeMap::new(),
             building: None,
             batch: None,
             skipped_tokens: SkippedTokens::default(),
@@ -259,7 +239,7 @@ impl IndexWriter {
         (self.options.memory / 4).min(DOCUMENT_BYTES_MAX)
     }
 
-    /// Number of documents that the next commit will have.
+    /// Number of documents that the next commit will have, with those that are deleted.
     pub fn documents(&self) -> u64 {
         self.batched_documents() + self.batch.as_ref().map_or(0, |batch| batch.documents() as u64)
     }
@@ -355,9 +335,11 @@ impl IndexWriter {
                 disk: writer.disk.as_ref(),
                 schema: &writer.schema,
                 segment,
+                key_seed: writer.key_seed,
                 stop: &writer.options.stop,
             };
-            writer.segments.push(import_segment(&target, lengths, id, body)?);
+            let meta = import_segment(&target, lengths, id, body)?;
+            writer.segments.push(ManifestSegment { meta, deletes: None });
             Ok(())
         })
     }
@@ -432,7 +414,8 @@ impl IndexWriter {
         }
         if self.building.is_none() {
             let id = self.allocate_file_number()?;
-            self.building = Some(SegmentBuilder::create(self.disk.as_ref(), &self.schema, id)?);
+            self.building =
+                Some(SegmentBuilder::create(self.disk.as_ref(), &self.schema, id, self.key_seed)?);
         }
         let builder = self.building.as_mut().expect("created above");
         builder.push(batch)?;
@@ -443,7 +426,8 @@ impl IndexWriter {
     fn finish_segment(&mut self) -> Result<()> {
         self.check_lock()?;
         if let Some(builder) = self.building.take() {
-            self.segments.push(builder.finish(self.disk.as_ref(), &self.schema, &self.options.stop)?);
+            let meta = builder.finish(self.disk.as_ref(), &self.schema, &self.options.stop)?;
+            self.segments.push(ManifestSegment { meta, deletes: None });
         }
         Ok(())
     }
@@ -451,6 +435,7 @@ impl IndexWriter {
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
         self.options.stop.check()?;
         self.finish_segment()?;
+        self.write_deletes()?;
         if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
             self.merge_to_one()?;
         } else {
@@ -468,6 +453,7 @@ impl IndexWriter {
             schema: (*self.schema).clone(),
             next_file: self.next_file,
             version: FORMAT_VERSION,
+            key_seed: self.key_seed,
             segments: self.segments.clone(),
         };
         let temporary = Manifest::temporary_name(manifest.generation, self.lock.id());
@@ -503,8 +489,9 @@ impl IndexWriter {
     }
 
     /// Whether a segment is written in an older format version.
-    fn is_old(&self, segment: &SegmentMeta) -> bool {
-        self.committed.version < FORMAT_VERSION && self.committed.segments.contains(segment)
+    fn is_old(&self, segment: &ManifestSegment) -> bool {
+        let is_committed = |id| self.committed.segments.iter().any(|segment| segment.id == id);
+        self.committed.version < FORMAT_VERSION && is_committed(segment.id)
     }
 
     /// An error if another writer has committed since this one started. Called after the next manifest was
@@ -543,18 +530,20 @@ impl IndexWriter {
         self.upgrade_segments()
     }
 
-    /// Writes the documents of adjacent segments as a new one.
-    fn merge_group(&mut self, group: &[SegmentMeta]) -> Result<SegmentMeta> {
+    /// Writes the documents of adjacent segments as a new one, which has their deletes.
+    fn merge_group(&mut self, group: &[ManifestSegment]) -> Result<ManifestSegment> {
         let id = self.allocate_file_number()?;
         let (disk, schema) = (self.disk.as_ref(), &self.schema);
-        let open = |meta: &SegmentMeta| Segment::open(disk, schema, meta.clone());
+        let open = |segment: &ManifestSegment| Segment::open(disk, schema, segment.meta.clone());
         let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
-        merge_segments(disk, schema, &sources, id, &self.options.stop)
+        let meta = merge_segments(disk, schema, &sources, id, self.key_seed.is_some(), &self.options.stop)?;
+        let deletes = self.merge_deletes(group, &meta)?;
+        Ok(ManifestSegment { meta, deletes })
     }
 
     /// Removes the files of merged segments that no commit names, so that each pass of a merge frees the disk
     /// space of the pass before.
-    fn remove_merged(&self, before: &[SegmentMeta]) -> Result<()> {
+    fn remove_merged(&self, before: &[ManifestSegment]) -> Result<()> {
         self.check_lock()?;
         let kept = |id| self.segments.iter().chain(&self.committed.segments).any(|segment| segment.id == id);
         for segment in before.iter().filter(|segment| !kept(segment.id)) {
@@ -601,13 +590,4 @@ impl Drop for IndexWriter {
             self.remove_orphans(|name| self.is_own_file(name));
         }
     }
-}
-
-fn lock_index(disk: &dyn Disk) -> Result<Box<dyn DiskLock>> {
-    disk.lock(LOCK_FILE).map_err(|error| match error.kind() {
-        ErrorKind::Busy => {
-            Error::Busy(format!("another writer is at work on {}; try again later", disk.describe()))
-        }
-        _ => Error::Storage(error),
-    })
 }

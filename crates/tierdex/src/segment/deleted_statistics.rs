@@ -6,7 +6,8 @@
 //! (a *restart point*): a term is looked up by a binary search among these, and a scan of the keys after one.
 //!
 //! ```text
-//! statistics = are terms known u8, fields varint, { documents varint, tokens varint }..., terms varint, entry...
+//! statistics = are terms known u8, fields varint, field..., terms varint, entry...
+//! field      = documents varint, tokens varint
 //! entry      = shared varint, suffix length varint, suffix, documents varint, occurrences - documents varint
 //! ```
 
@@ -62,19 +63,20 @@ pub struct DeletedStatistics {
 const KEY_BYTES_MAX: usize = 1 + TERM_BYTES_MAX;
 
 impl DeletedStatistics {
-    /// Decodes the payload of a file, all of `view`, for a segment with this number of documents in each
-    /// field, and checks it.
+    /// Decodes what [`DeletedStatistics::write`] has appended, the rest of `view`, for a segment with this
+    /// number of documents in each field, and checks it. The statistics may have fewer fields.
     pub fn read(view: &mut ByteReader<'_>, documents: &[u32]) -> Result<DeletedStatistics> {
         let are_terms_known = match view.u8()? {
             0 => false,
             1 => true,
             _ => return Err(view.corrupt("unknown kind of statistics")),
         };
-        if view.varint()? != documents.len() as u64 || documents.len() > FIELDS_MAX {
-            return Err(view.corrupt("statistics of other fields"));
+        let count = view.varint()?;
+        if count > documents.len().min(FIELDS_MAX) as u64 {
+            return Err(view.corrupt("statistics of fields that the segment does not have"));
         }
-        let mut fields = Vec::with_capacity(documents.len());
-        for all in documents {
+        let mut fields = Vec::with_capacity(count as usize);
+        for all in &documents[..count as usize] {
             let field = FieldDeletes { documents: view.varint32()?, tokens: view.varint()? };
             if field.documents > *all || field.tokens < u64::from(field.documents) {
                 return Err(view.corrupt("impossible statistics of a field"));
@@ -89,8 +91,9 @@ impl DeletedStatistics {
         let (mut key, mut restarts, mut restart_keys) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..terms {
             let at = view.offset() - start.offset();
-            let previous = key.clone();
-            let (shared, deletes) = read_entry(view, &mut key)?;
+            let next = read_entry(view, key.len())?;
+            let is_greater = next.suffix > &key[next.shared..];
+            next.complete(&mut key);
             let is_restart = number.is_multiple_of(RESTART_TERMS);
             if is_restart {
                 restarts.push(at as u32);
@@ -100,10 +103,14 @@ impl DeletedStatistics {
             let Some(field) = field.filter(|_| key.len() <= KEY_BYTES_MAX) else {
                 return Err(view.corrupt("a term of a field that the segment does not have"));
             };
-            if key <= previous || is_restart && shared > 0 {
+            if !is_greater || is_restart && next.shared > 0 {
                 return Err(view.corrupt("terms that are not in order"));
             }
-            if deletes.documents == 0 || deletes.documents > field.documents || deletes.occurrences > field.tokens {
+            let deletes = next.deletes;
+            if deletes.documents == 0
+                || deletes.documents > field.documents
+                || deletes.occurrences > field.tokens
+            {
                 return Err(view.corrupt("impossible statistics of a term"));
             }
         }
@@ -136,9 +143,11 @@ impl DeletedStatistics {
     pub fn merge(layers: &[&DeletedStatistics]) -> Result<DeletedStatistics> {
         let fields = layers.iter().map(|layer| layer.fields.len()).max().unwrap_or(0);
         let sum = |field: usize| {
-            layers.iter().map(|layer| layer.field(field)).fold(FieldDeletes::default(), |sum, of| FieldDeletes {
-                documents: sum.documents.saturating_add(of.documents),
-                tokens: sum.tokens.saturating_add(of.tokens),
+            layers.iter().map(|layer| layer.field(field)).fold(FieldDeletes::default(), |sum, of| {
+                FieldDeletes {
+                    documents: sum.documents.saturating_add(of.documents),
+                    tokens: sum.tokens.saturating_add(of.tokens),
+                }
             })
         };
         let fields = (0..fields).map(sum).collect();
@@ -193,7 +202,8 @@ impl DeletedStatistics {
         // Number of bytes that the last entry, which is less, shares with the key.
         let mut matched = 0;
         for _ in 0..RESTART_TERMS {
-            let Ok((shared, suffix, deletes)) = read_suffix(&mut view) else { break };
+            let Ok(entry) = read_entry(&mut view, KEY_BYTES_MAX) else { break };
+            let StatisticsEntry { shared, suffix, deletes } = entry;
             match shared.cmp(&matched) {
                 Ordering::Greater => continue,
                 Ordering::Less => break,
@@ -223,6 +233,16 @@ impl DeletedStatistics {
             walk.advance();
         }
         Ok(())
+    }
+
+    /// Number of fields.
+    pub fn fields(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Bytes of the encoded terms.
+    pub fn term_bytes(&self) -> usize {
+        self.entries.len()
     }
 
     /// Bytes of memory.
@@ -279,8 +299,11 @@ impl EntryWalk<'_> {
     fn advance(&mut self) {
         let mut view = ByteReader::new("", 0, self.rest);
         // The entries were checked or written by this module: only their end is an error.
-        match read_entry(&mut view, &mut self.key) {
-            Ok((_, deletes)) => (self.deletes, self.rest) = (deletes, view.rest()),
+        match read_entry(&mut view, self.key.len()) {
+            Ok(next) => {
+                next.complete(&mut self.key);
+                (self.deletes, self.rest) = (next.deletes, view.rest());
+            }
             Err(_) => self.is_done = true,
         }
         self.until_restart -= 1;
@@ -328,28 +351,36 @@ impl StatisticsCursor<'_> {
     }
 }
 
-/// Decodes an entry; `key` is that of the entry before, and becomes its own. Returns the length of the prefix
-/// that both share, and the statistics.
-fn read_entry(view: &mut ByteReader<'_>, key: &mut Vec<u8>) -> Result<(usize, TermDeletes)> {
-    let (shared, suffix, deletes) = read_suffix(view)?;
-    if shared > key.len() {
-        return Err(view.corrupt("a term shares more than there is"));
-    }
-    key.truncate(shared);
-    key.extend_from_slice(suffix);
-    Ok((shared, deletes))
+/// A decoded entry.
+struct StatisticsEntry<'a> {
+    /// Length of the prefix that its key shares with the one before.
+    shared: usize,
+    /// The rest of its key.
+    suffix: &'a [u8],
+    deletes: TermDeletes,
 }
 
-/// Decodes an entry: the length of the prefix that its key shares with the one before, the rest of the key, and
-/// the statistics.
-fn read_suffix<'a>(view: &mut ByteReader<'a>) -> Result<(usize, &'a [u8], TermDeletes)> {
-    let (shared, suffix) = (view.varint()?, view.varint()?);
+impl StatisticsEntry<'_> {
+    /// Makes its key of the one before.
+    fn complete(&self, key: &mut Vec<u8>) {
+        key.truncate(self.shared);
+        key.extend_from_slice(self.suffix);
+    }
+}
+
+/// Decodes an entry that follows a key of `key_len` bytes.
+fn read_entry<'a>(view: &mut ByteReader<'a>, key_len: usize) -> Result<StatisticsEntry<'a>> {
+    let shared = view.varint()?;
+    if shared > key_len as u64 {
+        return Err(view.corrupt("a term shares more than there is"));
+    }
+    let suffix = view.varint()?;
     let suffix = view.bytes(usize::try_from(suffix).unwrap_or(usize::MAX))?;
     let (documents, more) = (view.varint32()?, view.varint()?);
     let occurrences = u64::from(documents).checked_add(more);
     let occurrences = occurrences.ok_or_else(|| view.corrupt("impossible statistics of a term"))?;
-    let shared = usize::try_from(shared).unwrap_or(usize::MAX);
-    Ok((shared, suffix, TermDeletes { documents, occurrences }))
+    let deletes = TermDeletes { documents, occurrences };
+    Ok(StatisticsEntry { shared: shared as usize, suffix, deletes })
 }
 
 /// Encodes keys that are added in ascending order.
@@ -378,7 +409,8 @@ impl Builder {
         let is_restart = self.terms.is_multiple_of(RESTART_TERMS);
         if is_restart {
             let start = u32::try_from(self.entries.len());
-            let start = start.map_err(|_| Error::TooLarge("statistics of too many deleted documents".to_string()))?;
+            let start =
+                start.map_err(|_| Error::TooLarge("statistics of too many deleted documents".to_string()))?;
             self.restarts.push(start);
             self.restart_keys.push(prefix_key(key));
         }

@@ -29,12 +29,15 @@ impl DeletedDocuments {
     /// These documents, and `more`, each below the number of documents in the segment. They may repeat.
     pub fn with(&self, more: impl IntoIterator<Item = u32>) -> DeletedDocuments {
         let mut all = self.clone();
-        for document in more {
-            debug_assert!(document < all.documents);
-            all.deleted += u32::from(!all.contains(document));
-            all.live[(document / 8) as usize] &= !(1 << (document % 8));
-        }
+        more.into_iter().for_each(|document| all.insert(document));
         all
+    }
+
+    /// Adds a document, which is below the number of documents in the segment.
+    pub(crate) fn insert(&mut self, document: u32) {
+        debug_assert!(document < self.documents);
+        self.deleted += u32::from(!self.contains(document));
+        self.live[(document / 8) as usize] &= !(1 << (document % 8));
     }
 
     /// Number of documents in the segment, deleted or not.

@@ -3,8 +3,9 @@
 
 use crate::bytes::{ByteReader, push_varint};
 use crate::{Error, Result, limits, schema::Field};
+use siphasher::sip::SipHasher13;
 use tierdex_codec::Codec;
-use tierdex_io::{Identity, Seal};
+use tierdex_io::{Identity, PAGE, Seal};
 
 /// Kinds of files. The values are stored in the envelope of each file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +28,12 @@ pub enum FileKind {
     Stored = 8,
     /// The hot pages of an engine, in a file that is not a part of the index.
     HotPages = 9,
+    /// Hashes of external ids, of an index that is updatable.
+    Keys = 10,
+    /// The deleted documents of a segment, in a file with a number of its own.
+    Deletes = 11,
+    /// Statistics of deleted documents of a segment, in a file with a number of its own.
+    DeletedStatistics = 12,
 }
 
 impl FileKind {
@@ -46,12 +53,20 @@ impl FileKind {
             FileKind::Ids => "ids",
             FileKind::Stored => "stored",
             FileKind::HotPages => "hot-pages",
+            FileKind::Keys => "keys",
+            FileKind::Deletes => "deletes",
+            FileKind::DeletedStatistics => "deleted-statistics",
         }
     }
 
-    /// All kinds of files of a segment: all but the manifest and hot pages.
+    /// All kinds of files that are written with a segment and share its number.
     pub fn of_segment() -> impl Iterator<Item = FileKind> {
-        FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored])
+        FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored, FileKind::Keys])
+    }
+
+    /// Kinds of files of a segment that have numbers of their own.
+    fn of_deletes() -> [FileKind; 2] {
+        [FileKind::Deletes, FileKind::DeletedStatistics]
     }
 
     /// Whether a segment has one file of this kind for each field, rather than one for all fields.
@@ -60,7 +75,8 @@ impl FileKind {
     }
 }
 
-/// Name of a file of a segment: `SEGMENT.FIELD.KIND`, or `SEGMENT.KIND` if all fields share it.
+/// Name of a file of a segment: `NUMBER.FIELD.KIND`, or `NUMBER.KIND` if all fields share it. The number is
+/// that of the segment, or of the file if it has one of its own.
 pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
     if kind.of_field() {
         format!("{segment:016x}.{field}.{}", kind.name())
@@ -69,13 +85,13 @@ pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
     }
 }
 
-/// Segment, field and kind of a file name: the inverse of [`file_name`].
+/// Number, field and kind of a file name: the inverse of [`file_name`].
 pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
     let (segment, rest) = name.split_once('.')?;
     let segment = u64::from_str_radix(segment, 16).ok()?;
     let (field, kind) = rest.split_once('.').unwrap_or(("0", rest));
     let field = field.parse().ok().filter(|field| *field < limits::FIELDS_MAX)?;
-    let kind = FileKind::of_segment().find(|of| of.name() == kind)?;
+    let kind = FileKind::of_segment().chain(FileKind::of_deletes()).find(|of| of.name() == kind)?;
     (file_name(segment, field, kind) == name).then_some((segment, field, kind))
 }
 
@@ -178,11 +194,6 @@ impl SegmentMeta {
         self.files.iter().copied().find(|file| file.kind == kind && (!kind.of_field() || file.field == field))
     }
 
-    /// Names of all files.
-    pub fn file_names(&self) -> impl Iterator<Item = String> + '_ {
-        self.files.iter().map(|file| file_name(self.id, file.field, file.kind))
-    }
-
     /// Appends the encoded manifest entry.
     pub fn write(&self, out: &mut Vec<u8>) {
         push_varint(out, self.id);
@@ -215,7 +226,7 @@ impl SegmentMeta {
         }
         let fields = (0..fields).map(|_| read_field_stats(view)).collect::<Result<Vec<_>>>()?;
         let count = view.varint()?;
-        let files_max = FileKind::OF_FIELD.len() * fields.len() + 2;
+        let files_max = FileKind::OF_FIELD.len() * fields.len() + FILES_OF_ALL_FIELDS_MAX;
         if count > files_max as u64 {
             return Err(view.corrupt("too many files in a segment"));
         }
@@ -223,6 +234,9 @@ impl SegmentMeta {
         Ok(SegmentMeta { id, documents, fields, files })
     }
 }
+
+/// Largest number of files of a segment that all fields share: `ids`, `stored` and `keys`.
+const FILES_OF_ALL_FIELDS_MAX: usize = 3;
 
 /// The last version in which every segment has all fields of the schema.
 const ALL_FIELDS_VERSION: u16 = 6;
@@ -288,6 +302,36 @@ pub(crate) fn chunk_alignment(field: &Field) -> usize {
 
 /// Bytes before the first entry of a page of `ids`: the number of ids in the page, u16.
 pub(super) const ID_PAGE_HEADER_BYTES: usize = 2;
+
+/// An entry of `keys`: entries are in order of hashes, then of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyEntry {
+    /// [`KeySeed::hash`] of the external id of the document.
+    pub hash: u32,
+    /// The document.
+    pub document: u32,
+}
+
+/// Bytes of an entry of `keys` in the file, and number of entries of a page.
+pub(super) const KEY_BYTES: usize = 8;
+pub(super) const KEY_PAGE_ENTRIES: usize = PAGE as usize / KEY_BYTES;
+
+/// Number of the first page of entries of `keys`.
+pub(super) const KEY_FIRST_PAGE: u32 = 1;
+
+/// The key of the hashes of external ids, the same in all segments of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeySeed(pub [u8; 16]);
+
+impl KeySeed {
+    /// The high half of SipHash-1-3 of an external id.
+    pub fn hash(&self, id: &[u8]) -> u32 {
+        (SipHasher13::new_with_key(&self.0).hash(id) >> 32) as u32
+    }
+}
+
+/// The codec of the blocks of deleted documents.
+pub(super) const DELETES_CODEC: Codec = Codec::Auto;
 
 /// Largest [`chunk_alignment`]: a cache line of the CPU.
 pub(super) const CHUNK_ALIGNMENT_BYTES_MAX: usize = 64;

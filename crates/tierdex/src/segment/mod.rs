@@ -7,8 +7,10 @@
 pub mod deleted_statistics;
 pub mod deletes;
 pub mod layout;
+pub mod manifest_segment;
 pub mod read;
 pub mod write;
 
 pub use deletes::{DeletedDocuments, SegmentDeletes};
-pub use layout::{FieldStats, FileKind, FileMeta, ListSizes, SegmentMeta};
+pub use layout::{FieldStats, FileKind, FileMeta, KeySeed, ListSizes, SegmentMeta};
+pub use manifest_segment::{DeletesMeta, ManifestSegment, NumberedFile};

@@ -7,6 +7,8 @@
 
 pub mod clause;
 pub mod corpus;
+pub mod delete_script;
+pub mod deleted;
 pub mod grown;
 pub mod lent;
 pub mod lists;

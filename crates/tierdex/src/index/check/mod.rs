@@ -1,13 +1,17 @@
 //! Checks an index: all bytes against their checksums, then all structures against each other.
 
+mod deletes;
 mod documents;
 mod field;
+mod keys;
 
 use super::{manifest::Manifest, recovery::no_index};
-use crate::segment::layout::{file_name, identity};
-use crate::{Error, Result, schema::Schema, segment::SegmentMeta, segment::read::Segment};
+use crate::segment::ManifestSegment;
+use crate::segment::read::{Segment, open_deletes};
+use crate::{Error, Result};
+use keys::CheckedSegment;
 use std::path::Path;
-use tierdex_io::{Disk, ErrorKind, PosixDisk, SealedFile};
+use tierdex_io::{Disk, ErrorKind, PosixDisk};
 
 /// The result of [`check`].
 #[derive(Debug, Default)]
@@ -86,43 +90,52 @@ fn check_newest(disk: &dyn Disk) -> Result<CheckReport> {
     if !report.problems.is_empty() {
         return Ok(report);
     }
+    let mut checked = Vec::with_capacity(manifest.segments.len());
     for segment in &manifest.segments {
-        if let Err(error) = check_segment(disk, &manifest.schema, segment, &mut report) {
-            report.problems.push(error);
+        match check_segment(disk, &manifest, segment, &mut report) {
+            Ok(segment) => checked.push(segment),
+            Err(error) => report.problems.push(error),
         }
+    }
+    if manifest.key_seed.is_some() && report.problems.is_empty() {
+        report.problems.extend(keys::check_unique_ids(&checked).err());
     }
     Ok(report)
 }
 
 /// Reads all files of a segment and compares them with their checksums.
-fn check_files(disk: &dyn Disk, segment: &SegmentMeta, report: &mut CheckReport) {
-    for file in &segment.files {
-        let name = file_name(segment.id, file.field, file.kind);
-        let identity = identity(segment.id, file.field, file.kind);
-        let verified = SealedFile::open(disk, &name, identity, file.seal).and_then(|open| open.verify());
-        match verified {
+fn check_files(disk: &dyn Disk, segment: &ManifestSegment, report: &mut CheckReport) {
+    for file in segment.named_files() {
+        match file.open(disk).and_then(|open| Ok(open.verify()?)) {
             Ok(()) => {
                 report.files += 1;
                 report.bytes += file.seal.len;
             }
-            Err(error) => report.problems.push(error.into()),
+            Err(error) => report.problems.push(error),
         }
     }
 }
 
 fn check_segment(
     disk: &dyn Disk,
-    schema: &Schema,
-    meta: &SegmentMeta,
+    manifest: &Manifest,
+    of: &ManifestSegment,
     report: &mut CheckReport,
-) -> Result<()> {
-    let segment = Segment::open(disk, schema, meta.clone())?;
-    for (field, stats) in segment.fields().iter().zip(&meta.fields) {
+) -> Result<CheckedSegment> {
+    let segment = Segment::open(disk, &manifest.schema, of.meta.clone())?;
+    for (field, stats) in segment.fields().iter().zip(&of.fields) {
         field::check_field(field, stats)?;
         report.terms += stats.terms;
         report.postings += stats.postings;
     }
     documents::check_documents(&segment)?;
-    report.documents += u64::from(meta.documents);
-    Ok(())
+    if let (Some(keys), Some(seed)) = (segment.keys(), &manifest.key_seed) {
+        keys::check_keys(keys, segment.ids(), seed, of.documents)?;
+    }
+    let deletes = open_deletes(disk, of)?;
+    if let Some(deletes) = &deletes {
+        deletes::check_deletes(&segment, of, deletes)?;
+    }
+    report.documents += u64::from(of.documents);
+    Ok(CheckedSegment { segment, deletes })
 }

@@ -5,7 +5,9 @@
 //! to unbounded memory use.
 
 mod block_list;
+mod deletes;
 mod ids;
+mod keys;
 mod lists;
 mod norms;
 mod open_segment;
@@ -19,7 +21,10 @@ mod unpack;
 mod walk;
 
 pub use block_list::{BlockList, BlockLocation, ListPart};
+pub use deletes::open_deletes;
+pub(crate) use deletes::open_deletes_sharing;
 pub use ids::IdsReader;
+pub use keys::{KeysInput, KeysReader, MergedKeys};
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use open_segment::OpenSegment;
@@ -44,6 +49,7 @@ pub struct Segment {
     /// Those with which the segment was written: the first of the schema.
     fields: Vec<FieldReader>,
     ids: IdsReader,
+    keys: Option<KeysReader>,
     stored: Option<StoredReader>,
 }
 
@@ -75,6 +81,10 @@ impl Segment {
         let fields = fields.map(|(number, field)| FieldReader::open(disk, &meta, number, field));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let ids = IdsReader::open(open_file(disk, &meta, 0, FileKind::Ids)?, meta.documents)?;
+        let keys = match meta.file(0, FileKind::Keys) {
+            Some(_) => Some(KeysReader::open(open_file(disk, &meta, 0, FileKind::Keys)?, meta.documents)?),
+            None => None,
+        };
         let stored = match schema.stored {
             Stored::Nothing => None,
             _ => {
@@ -82,7 +92,7 @@ impl Segment {
                 Some(StoredReader::open(file, meta.documents, schema.stored_members())?)
             }
         };
-        Ok(Segment { fields, ids, stored, meta })
+        Ok(Segment { fields, ids, keys, stored, meta })
     }
 
     /// Manifest entry of the segment.
@@ -154,6 +164,11 @@ impl Segment {
         &self.ids
     }
 
+    /// Documents by the hashes of their external ids, if the index is updatable.
+    pub fn keys(&self) -> Option<&KeysReader> {
+        self.keys.as_ref()
+    }
+
     /// Values of documents, if the index stores them.
     pub fn stored(&self) -> Option<&StoredReader> {
         self.stored.as_ref()
@@ -169,13 +184,14 @@ impl Segment {
         let of_fields = self.fields.iter().flat_map(|field| {
             [field.terms.file(), &field.skips, &field.postings].into_iter().chain(&field.positions)
         });
-        of_fields.chain([self.ids.file()])
+        of_fields.chain([self.ids.file()]).chain(self.keys.as_ref().map(KeysReader::file))
     }
 
     /// All open files.
     pub fn files(&self) -> impl Iterator<Item = &SealedFile> {
         let fields = self.fields.iter().flat_map(FieldReader::files);
-        fields.chain([&**self.ids.file()]).chain(self.stored.as_ref().map(StoredReader::file))
+        let keys = self.keys.as_ref().map(|keys| &**keys.file());
+        fields.chain([&**self.ids.file()]).chain(keys).chain(self.stored.as_ref().map(StoredReader::file))
     }
 }
 

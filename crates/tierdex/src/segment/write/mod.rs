@@ -1,16 +1,20 @@
 //! Writers of the files of a segment. The reader of each is the module of the same name in `read/`.
 
+mod deletes;
 mod field;
 mod file;
 mod ids;
+mod keys;
 mod lists;
 mod stored;
 mod superblock;
 mod terms;
 
+pub use deletes::{write_deleted_statistics, write_deletes};
 pub(crate) use field::default_share;
 pub use field::{FieldTarget, FieldWriter, PostingsWriter, write_lengths, write_norms};
 pub use ids::IdsWriter;
+pub use keys::{KeysWriter, write_keys};
 pub use stored::{StoredBlocks, StoredWriter};
 pub use superblock::{Superblock, SuperblockEncoder};
 pub use terms::ListCounts;

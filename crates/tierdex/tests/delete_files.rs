@@ -1,0 +1,293 @@
+//! Keys and deletes of committed documents: what commits, merges and checks make of them.
+
+mod support;
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use support::corpus::{TestDocument, random_documents};
+use support::delete_script::live_documents;
+use support::deleted::{delete, statistics_of, updatable_writer};
+use support::{add_documents, assert_sound, schema};
+use tierdex::commit::{KeySeed, Manifest};
+use tierdex::internal::index::check_on;
+use tierdex::internal::segment::deletes::{DeletedStatistics, FieldDeletes, TermDeletes, open_deletes};
+use tierdex::internal::segment::read::FILES;
+use tierdex::io::{Disk, MemDisk};
+use tierdex::schema::{Schema, Stored};
+use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
+
+fn updatable(disk: &MemDisk, schema: &Schema, mode: OpenMode) -> IndexWriter {
+    updatable_writer(&(Arc::new(disk.clone()) as _), schema, mode).unwrap()
+}
+
+fn manifest(disk: &MemDisk) -> Manifest {
+    Manifest::read_newest(disk).unwrap().unwrap()
+}
+
+/// A new index of a segment for each part.
+fn build_parts(parts: &[&[TestDocument]]) -> (MemDisk, IndexWriter) {
+    let disk = MemDisk::new();
+    let mut writer = updatable(&disk, &schema(), OpenMode::New);
+    for docs in parts {
+        add_documents(&mut writer, docs);
+        writer.commit(Merge::Keep).unwrap();
+    }
+    (disk, writer)
+}
+
+fn terms_of<'s>(all: impl Iterator<Item = &'s DeletedStatistics>) -> BTreeMap<(usize, Vec<u8>), (u32, u64)> {
+    let mut terms = BTreeMap::new();
+    for statistics in all {
+        let add = |field: usize, term: &[u8], deletes: TermDeletes| {
+            let sum: &mut (u32, u64) = terms.entry((field, term.to_vec())).or_default();
+            *sum = (sum.0 + deletes.documents, sum.1 + deletes.occurrences);
+            Ok(())
+        };
+        statistics.for_each(add).unwrap();
+    }
+    terms
+}
+
+/// Compares the deletes of the newest commit with the documents that are left: sets, terms and sums.
+fn check_against(disk: &MemDisk, docs: &[TestDocument], left: &BTreeSet<&str>) {
+    assert_sound(disk);
+    let live: BTreeSet<String> = live_documents(disk).unwrap().into_iter().map(|live| live.id).collect();
+    assert!(live.iter().map(String::as_str).eq(left.iter().copied()));
+    let (index, manifest) = (Index::open_on(Arc::new(disk.clone())).unwrap(), manifest(disk));
+    let (searcher, mut first) = (index.searcher(), 0);
+    for segment in &manifest.segments {
+        if let Some(deletes) = open_deletes(disk, segment).unwrap() {
+            assert!((1..=4).contains(&deletes.layers().len()));
+            let ids = deletes.documents().iter().map(|document| searcher.id(first + document).unwrap());
+            let ids: BTreeSet<String> = ids.collect();
+            assert_eq!(ids.len() as u32, segment.documents - segment.live_documents());
+            let deleted: Vec<_> = docs.iter().filter(|doc| ids.contains(&doc.id)).cloned().collect();
+            let expected = statistics_of(&schema(), &deleted);
+            let layers = deletes.layers().iter().map(|layer| &**layer);
+            assert_eq!(terms_of(layers), terms_of([&expected].into_iter()));
+            for field in 0..2 {
+                let (all, live) = (segment.stats(field), deletes.live_stats(field, segment.stats(field)));
+                let gone = expected.field(field);
+                assert_eq!(
+                    (all.documents - live.documents, all.tokens - live.tokens),
+                    (gone.documents, gone.tokens)
+                );
+            }
+        }
+        first += segment.documents;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Commits with deletes, reopened writers and merges against a set of ids.
+    #[test]
+    fn deletes_are_those_of_a_model(
+        seed in 0u64..1000,
+        steps in prop::collection::vec((prop::collection::vec(0usize..200, 0..30), 0usize..12, 0u8..8), 1..9),
+    ) {
+        let docs = random_documents(seed, 200);
+        let (disk, mut writer) = build_parts(&[&docs[..60], &docs[60..90]]);
+        let (mut next, mut left) = (90, docs[..90].iter().map(|doc| doc.id.as_str()).collect::<BTreeSet<_>>());
+        for (deleted, added, kind) in &steps {
+            let mut of_segments: BTreeMap<u64, Vec<(u32, &TestDocument)>> = BTreeMap::new();
+            for live in live_documents(&disk).unwrap() {
+                let number = docs.iter().position(|doc| doc.id == live.id).unwrap();
+                if deleted.contains(&number) {
+                    of_segments.entry(live.segment).or_default().push((live.number, &docs[number]));
+                    left.remove(docs[number].id.as_str());
+                }
+            }
+            // One call of each segment, or of each document.
+            for (segment, deleted) in of_segments {
+                let size = if kind % 2 == 0 { 1 } else { deleted.len() };
+                for deleted in deleted.chunks(size) {
+                    let (numbers, of): (Vec<u32>, Vec<TestDocument>) =
+                        deleted.iter().map(|(number, doc)| (*number, (*doc).clone())).unzip();
+                    writer.delete_documents(segment, &numbers, statistics_of(&schema(), &of)).unwrap();
+                }
+            }
+            let added = &docs[next..(next + added).min(docs.len())];
+            add_documents(&mut writer, added);
+            left.extend(added.iter().map(|doc| doc.id.as_str()));
+            next += added.len();
+            writer.commit(if *kind < 2 { Merge::One } else { Merge::Keep }).unwrap();
+            check_against(&disk, &docs, &left);
+            if *kind == 3 {
+                drop(writer);
+                writer = updatable(&disk, &schema(), OpenMode::Append);
+            }
+        }
+        prop_assert!(check_on(&disk).unwrap().orphans.is_empty());
+    }
+}
+
+/// Many commits of a few deletes: old statistics are written again only a few times.
+#[test]
+fn layers_of_statistics_merge_geometrically() {
+    let docs = random_documents(3, 400);
+    let (disk, mut writer) = build_parts(&[&docs]);
+    let (mut counts, mut sizes) = (BTreeSet::new(), Vec::new());
+    for number in 0..120 {
+        delete(&mut writer, 1, &docs, number..number + 1).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+        let manifest = manifest(&disk);
+        let deletes = manifest.segments[0].deletes.as_ref().unwrap();
+        assert_eq!(deletes.documents as usize, number + 1);
+        counts.insert(deletes.layers.len());
+        sizes = deletes.layers.iter().map(|layer| layer.seal.len).collect();
+    }
+    assert!(counts.iter().copied().eq(1..=counts.len()) && counts.len() <= 4, "{counts:?}");
+    assert!(counts.len() > 1 && sizes.is_sorted_by(|a, b| a >= b), "{counts:?} {sizes:?}");
+    let left = docs[120..].iter().map(|doc| doc.id.as_str()).collect();
+    check_against(&disk, &docs, &left);
+}
+
+#[test]
+fn a_segment_without_documents_is_dropped() {
+    let docs = random_documents(4, 20);
+    let (disk, mut writer) = build_parts(&[&docs[..12], &docs[12..]]);
+    delete(&mut writer, 1, &docs, 0..5).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    delete(&mut writer, 1, &docs, 5..12).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    assert!(manifest(&disk).segments.iter().map(|segment| segment.id).eq([2]));
+    check_against(&disk, &docs, &docs[12..].iter().map(|doc| doc.id.as_str()).collect());
+    // All documents of the index.
+    delete(&mut writer, 2, &docs[12..], 0..8).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    assert_eq!((manifest(&disk).segments.len(), manifest(&disk).live_documents()), (0, 0));
+    assert_sound(&disk);
+    assert!(check_on(&disk).unwrap().orphans.is_empty());
+}
+
+#[test]
+fn impossible_deletes_are_rejected() {
+    let docs = random_documents(5, 10);
+    let (disk, mut writer) = build_parts(&[&docs]);
+    let statistics = |numbers: std::ops::Range<usize>| statistics_of(&schema(), &docs[numbers]);
+    let many = DeletedStatistics::without_terms(vec![FieldDeletes::default(); 3]);
+    for (segment, documents, statistics, expected) in [
+        (7, vec![0], statistics(0..1), "there is no segment 7"),
+        (1, vec![10], statistics(0..1), "has no document 10"),
+        (1, vec![2, 2], statistics(0..1), "deleted twice"),
+        (1, vec![2], statistics(0..2), "statistics of other documents"),
+        (1, vec![2], many, "statistics of other documents"),
+    ] {
+        let error = writer.delete_documents(segment, &documents, statistics).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    writer.commit(Merge::Keep).unwrap();
+    assert_eq!(manifest(&disk).generation, 1, "nothing was deleted");
+    for _ in 0..2 {
+        writer.delete_documents(1, &[3], statistics(3..4)).unwrap();
+        // Deletes that were not committed are lost.
+        drop(writer);
+        writer = updatable(&disk, &schema(), OpenMode::Append);
+    }
+    writer.delete_documents(1, &[3], statistics(3..4)).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    drop(writer);
+    let mut writer = updatable(&disk, &schema(), OpenMode::Append);
+    let error = writer.delete_documents(1, &[3], statistics(3..4)).unwrap_err().to_string();
+    assert!(error.contains("deleted twice"), "{error}");
+    assert_eq!((manifest(&disk).documents(), manifest(&disk).live_documents()), (10, 9));
+}
+
+/// Terms that are not known: numbers of documents are checked, and the index is sound.
+#[test]
+fn documents_are_deleted_without_their_terms() {
+    let docs = random_documents(6, 30);
+    let (disk, mut writer) = build_parts(&[&docs]);
+    let known = statistics_of(&schema(), &docs[..1]);
+    let without = DeletedStatistics::without_terms((0..2).map(|field| known.field(field)).collect());
+    writer.delete_documents(1, &[0], without).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    delete(&mut writer, 1, &docs, 1..3).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    assert_sound(&disk);
+    let deletes = open_deletes(&disk, &manifest(&disk).segments[0]).unwrap().unwrap();
+    assert!(!deletes.are_terms_known() && deletes.layers()[1].are_terms_known());
+    writer.commit(Merge::One).unwrap();
+    assert_sound(&disk);
+}
+
+/// Whether an index is updatable is decided when it is made, and kept.
+#[test]
+fn an_index_stays_updatable_or_not() {
+    let options = |updatable| WriterOptions { updatable, ..WriterOptions::default() };
+    for updatable in [false, true] {
+        let disk = MemDisk::new();
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let open =
+            |mode, updatable| IndexWriter::open(shared.clone(), schema(), mode, options(updatable)).unwrap();
+        let has_keys = || {
+            let index = Index::open_on(shared.clone()).unwrap();
+            assert_sound(&disk);
+            assert_eq!(index.manifest().key_seed, updatable.then(KeySeed::default));
+            index.segments().iter().map(|segment| segment.keys().is_some()).collect::<Vec<_>>()
+        };
+        for mode in [OpenMode::New, OpenMode::Append, OpenMode::Replace] {
+            let mut writer = open(mode, updatable != (mode == OpenMode::Append));
+            writer.add(&format!("{mode:?}"), [("text", "all")]).unwrap();
+            writer.commit(Merge::Keep).unwrap();
+            assert!(has_keys().iter().all(|has| *has == updatable), "{mode:?}");
+        }
+    }
+}
+
+/// Imported segments have keys too; a document is found by its id in any segment.
+#[test]
+fn documents_are_found_by_their_ids() {
+    let mut schema = Schema { stored: Stored::Nothing, ..Schema::default() };
+    schema.fields[0].positions = false;
+    let disk = MemDisk::new();
+    let mut writer = updatable(&disk, &schema, OpenMode::New);
+    for number in 0..900 {
+        writer.add(&format!("added {number}"), [("text", "all")]).unwrap();
+    }
+    let write_id = |number: u32, id: &mut String| *id = format!("imported {number}");
+    let lists = |lists: &mut tierdex::internal::index::ListsBuilder<'_, '_>| {
+        lists.term("all", |list| list.extend(&(0..600).collect::<Vec<u32>>(), &[1; 600]))
+    };
+    writer.import(vec![1; 600], write_id, lists).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    for merge in [Merge::Keep, Merge::One] {
+        writer.commit(merge).unwrap();
+        assert_sound(&disk);
+        let index = Index::open_on(Arc::new(disk.clone())).unwrap();
+        let (seed, mut found) = (index.manifest().key_seed.unwrap(), Vec::new());
+        for number in (0..900).step_by(7) {
+            for (id, expected) in [
+                (format!("added {number}"), Some(number)),
+                (format!("imported {number}"), (number < 600).then_some(900 + number)),
+            ] {
+                let (mut documents, mut first) = (Vec::new(), 0);
+                for segment in index.segments() {
+                    let keys = segment.keys().unwrap();
+                    keys.look_up(seed.hash(id.as_bytes()), &FILES, &mut found).unwrap();
+                    documents.extend(found.iter().map(|document| first + document));
+                    first += segment.documents();
+                }
+                documents.retain(|document| index.searcher().id(*document).unwrap() == id);
+                assert!(documents.into_iter().eq(expected), "{id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_check_finds_two_documents_of_an_id() {
+    let docs = [("a", "one"), ("b", "two"), ("a", "three")];
+    let docs = docs.map(|(id, text)| TestDocument::new(id, "", text));
+    for parts in [vec![&docs[..]], vec![&docs[..2], &docs[2..]]] {
+        let (disk, mut writer) = build_parts(&parts);
+        let problems = check_on(&disk).unwrap().problems;
+        assert!(problems.len() == 1 && problems[0].to_string().contains("has the id of another document"));
+        delete(&mut writer, 1, &docs, 0..1).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+        assert_sound(&disk);
+    }
+}

@@ -1,0 +1,68 @@
+//! Indexes that are updatable and have deleted documents, by the numbers of segments and documents.
+
+use super::corpus::TestDocument;
+use super::{add_documents, index_in_memory};
+use std::{ops::Range, sync::Arc};
+use tierdex::internal::segment::deletes::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::schema::Schema;
+use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
+
+/// Statistics of some documents: those of an index of these documents.
+pub fn statistics_of(schema: &Schema, docs: &[TestDocument]) -> DeletedStatistics {
+    let index = index_in_memory(schema, docs, &[]);
+    let mut builder = DeletedStatisticsBuilder::new(schema.fields.len());
+    for field in index.segments().iter().flat_map(|segment| segment.fields()) {
+        let stats = index.segments()[0].meta().stats(field.number());
+        for document in 0..stats.documents {
+            let tokens = if document == 0 { stats.tokens - u64::from(stats.documents - 1) } else { 1 };
+            builder.add_document(field.number(), tokens);
+        }
+        let mut terms = field.terms().stream();
+        while let Some((term, info)) = terms.next().unwrap() {
+            let (documents, occurrences) = (info.document_frequency, info.occurrences);
+            builder.add_term(field.number(), term, TermDeletes { documents, occurrences });
+        }
+    }
+    builder.finish().unwrap()
+}
+
+/// Deletes documents of a segment, which has the documents `docs`.
+pub fn delete(
+    writer: &mut IndexWriter,
+    segment: u64,
+    docs: &[TestDocument],
+    numbers: impl Iterator<Item = usize>,
+) -> tierdex::Result<()> {
+    let numbers: Vec<u32> = numbers.map(|number| number as u32).collect();
+    let deleted: Vec<_> = numbers.iter().map(|number| docs[*number as usize].clone()).collect();
+    let statistics = statistics_of(writer.schema(), &deleted);
+    writer.delete_documents(segment, &numbers, statistics)
+}
+
+/// A writer of an index that is updatable.
+pub fn updatable_writer(
+    disk: &Arc<dyn Disk>,
+    schema: &Schema,
+    mode: OpenMode,
+) -> tierdex::Result<IndexWriter> {
+    let options = WriterOptions { updatable: true, ..WriterOptions::default() };
+    IndexWriter::open(disk.clone(), schema.clone(), mode, options)
+}
+
+/// An updatable index of two segments, of which the second begins with document `cut`. In the first, every
+/// third document is deleted; in the second, the documents in `lasts`, a commit for each.
+pub fn build_deleted(schema: &Schema, docs: &[TestDocument], cut: usize, lasts: &[Range<usize>]) -> MemDisk {
+    let disk = MemDisk::new();
+    let mut writer = updatable_writer(&(Arc::new(disk.clone()) as _), schema, OpenMode::New).unwrap();
+    for part in [&docs[..cut], &docs[cut..]] {
+        add_documents(&mut writer, part);
+        writer.commit(Merge::Keep).unwrap();
+    }
+    delete(&mut writer, 1, &docs[..cut], (0..cut).step_by(3)).unwrap();
+    for last in lasts {
+        delete(&mut writer, 2, &docs[cut..], last.clone()).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+    }
+    disk
+}
