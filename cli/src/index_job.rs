@@ -45,7 +45,8 @@ impl IndexJob {
         let start = Instant::now();
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
-        let options = WriterOptions { memory: self.memory, stop: stop.clone(), ..WriterOptions::default() };
+        let (memory, threads) = (self.memory, self.threads);
+        let options = WriterOptions { memory, threads, stop: stop.clone(), ..WriterOptions::default() };
         let mut writer = open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;
         // Raised by Ctrl-C, and by an error of the writer.
         let stop = writer.stop().clone();

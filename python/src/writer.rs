@@ -68,7 +68,8 @@ impl OpenWriter {
     }
 
     fn try_to_open(&self, stop: &StopSignal) -> tierdex::Result<IndexWriter> {
-        let options = WriterOptions { memory: self.memory, stop: stop.clone(), ..WriterOptions::default() };
+        let (memory, threads) = (self.memory, self.threads);
+        let options = WriterOptions { memory, threads, stop: stop.clone(), ..WriterOptions::default() };
         let disk = Arc::new(PosixDisk::open(&self.path)?);
         IndexWriter::open_extended(disk, options, |schema| Ok(schema.with_fields(self.fields.clone())))
     }

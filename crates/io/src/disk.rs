@@ -55,6 +55,11 @@ pub trait Disk: Send + Sync {
     fn check_direct(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Bytes that files can still take; `None` if no limit is known.
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// A file open for reading. Many threads may read concurrently.
@@ -187,14 +192,17 @@ macro_rules! forward_disk {
     (@check_direct $self:ident, $disk:expr) => {
         fn check_direct(&$self) -> $crate::Result<()> { $disk.check_direct() }
     };
+    (@available_bytes $self:ident, $disk:expr) => {
+        fn available_bytes(&$self) -> $crate::Result<Option<u64>> { $disk.available_bytes() }
+    };
 }
 
 impl<D: Disk + ?Sized> Disk for Arc<D> {
-    forward_disk!(self, (**self); list open create rename remove sync_dir lock describe check_direct);
+    forward_disk!(self, (**self); list open create rename remove sync_dir lock describe check_direct available_bytes);
 }
 
 impl<D: Disk + ?Sized> Disk for Box<D> {
-    forward_disk!(self, (**self); list open create rename remove sync_dir lock describe check_direct);
+    forward_disk!(self, (**self); list open create rename remove sync_dir lock describe check_direct available_bytes);
 }
 
 #[cfg(test)]

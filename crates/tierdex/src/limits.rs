@@ -146,10 +146,6 @@ pub const STATISTICS_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of segments that are merged at the same time; more are merged in several passes.
 pub const MERGE_FAN_IN: usize = 64;
 
-/// Maximum number of segments of a commit; if there are more, they are merged into one. A reader opens seven
-/// files for each segment of one field.
-pub const SEGMENTS_KEPT_MAX: usize = 64;
-
 /// Maximum number of layers of statistics of the deleted documents of a segment.
 pub const DELETES_LAYERS_MAX: usize = 4;
 

@@ -173,6 +173,15 @@ impl Disk for PosixDisk {
         let Some(name) = self.list()?.into_iter().next() else { return Ok(()) };
         self.open_file(&name)?.direct_file().map(drop)
     }
+
+    /// Blocks that an unprivileged process can use.
+    fn available_bytes(&self) -> Result<Option<u64>> {
+        let stats = retry_on_intr(|| rustix::fs::fstatvfs(&self.directory.handle));
+        let failed =
+            |error: Errno| Error::from_os("measure the free space of", self.describe(), &error.into());
+        let stats = stats.map_err(failed)?;
+        Ok(Some(stats.f_bavail.saturating_mul(stats.f_frsize)))
+    }
 }
 
 struct PosixWriter {

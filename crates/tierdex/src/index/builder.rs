@@ -1,9 +1,12 @@
 //! Builds a segment from batches. Ids and stored text of a batch are written to disk at once; its sorted runs
-//! stay in memory until the segment is full, and are then merged term by term.
+//! stay in memory until the segment is full, and are then merged term by term, on several threads.
 
+use super::encode::{EncodingThreads, TermRange, encode_ranges};
 use super::{batch::SealedBatch, stop::StopSignal};
-use crate::memtable::{RunCursor, SortedRun};
-use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, KeysWriter, StoredWriter, write_lengths};
+use crate::memtable::{MARK_BYTES, RunCursor, SortedRun};
+use crate::segment::write::{
+    FieldTarget, FieldWriter, IdsWriter, KeysWriter, StoredWriter, TermsEncoder, write_lengths,
+};
 use crate::{
     Result, bytes::prefix_key, limits::DOCUMENTS_MAX, memtable::run::RunTerm, schema::Schema, schema::Stored,
     segment::KeySeed, segment::SegmentMeta, segment::layout::too_many_documents,
@@ -84,14 +87,23 @@ impl SegmentBuilder {
     }
 
     /// Writes all files of the segment.
-    pub(super) fn finish(self, disk: &dyn Disk, schema: &Schema, stop: &StopSignal) -> Result<SegmentMeta> {
+    pub(super) fn finish(
+        self,
+        disk: &dyn Disk,
+        schema: &Schema,
+        threads: EncodingThreads<'_>,
+    ) -> Result<SegmentMeta> {
         let mut meta =
             SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
             let all = || runs.iter().flat_map(SortedRun::lengths).copied();
             let target = FieldTarget { disk, segment: self.id, number, field };
             let lengths = write_lengths(target, all)?;
-            let merge = |writer: &mut FieldWriter<'_>| merge_runs(&runs, &self.bases, writer, stop);
+            let merge = |writer: &mut FieldWriter<'_>| {
+                encode_ranges(writer, threads, split_runs(&runs), |range, terms| {
+                    merge_runs(&runs, &self.bases, range, terms, threads.stop)
+                })
+            };
             let (stats, files) = FieldWriter::write(target, &lengths.codes, lengths.tokens, merge)?;
             meta.fields.push(stats);
             meta.files.extend(files);
@@ -102,6 +114,16 @@ impl SegmentBuilder {
         meta.files.extend(self.keys.map(|keys| keys.finish(disk, self.id)).transpose()?);
         Ok(meta)
     }
+}
+
+/// Bytes of runs, approximately, whose terms a thread encodes before it takes the next ones.
+const RANGE_BYTES: usize = 2 << 20;
+
+/// Ranges of terms that divide the postings of runs into parts of about [`RANGE_BYTES`].
+fn split_runs(runs: &[SortedRun]) -> Vec<TermRange<'_>> {
+    let mut marks: Vec<&[u8]> = runs.iter().flat_map(SortedRun::marked_terms).collect();
+    marks.sort_unstable();
+    TermRange::split(marks.chunks_exact(RANGE_BYTES / MARK_BYTES).map(|marks| marks[marks.len() - 1]))
 }
 
 /// The current term of a run, an entry of the heap that merges runs: ordered by term and then by run.
@@ -153,21 +175,26 @@ impl PartialEq for RunHead<'_> {
 
 impl Eq for RunHead<'_> {}
 
-/// Writes the terms of a field: merges the runs of its batches, which have adjacent ranges of documents that
-/// start at `bases`.
+/// Encodes a range of the terms of a field: merges the runs of its batches, which have adjacent ranges of
+/// documents that start at `bases`.
 fn merge_runs(
     runs: &[SortedRun],
     bases: &[u32],
-    writer: &mut FieldWriter<'_>,
+    range: TermRange<'_>,
+    terms: &mut TermsEncoder<'_, '_>,
     stop: &StopSignal,
 ) -> Result<()> {
-    let heads = runs.iter().enumerate().filter_map(|(run, of)| RunHead::first(run, of.cursor()));
+    let cursors = runs.iter().map(|run| range.first.map_or(run.cursor(), |first| run.cursor_from(first)));
+    let heads = cursors.enumerate().filter_map(|(run, cursor)| RunHead::first(run, cursor));
     let mut heads: BinaryHeap<_> = heads.collect();
     let mut same: Vec<(u32, RunTerm<'_>)> = Vec::new();
     let mut positions = Vec::new();
     while let Some(Reverse(first)) = heads.peek() {
         stop.check()?;
         let term = first.term.term;
+        if range.is_before(term) {
+            return Ok(());
+        }
         same.clear();
         while let Some(mut head) = heads.peek_mut().filter(|head| head.0.term.term == term) {
             same.push((bases[head.0.run], head.0.term));
@@ -179,7 +206,7 @@ fn merge_runs(
                 None => drop(PeekMut::pop(head)),
             }
         }
-        writer.term(term, |postings| {
+        terms.term(term, |postings| {
             for (base, part) in &same {
                 part.for_each(&mut positions, |document, frequency, positions| {
                     postings.add(base + document, frequency, positions)

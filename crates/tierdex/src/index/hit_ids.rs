@@ -1,13 +1,14 @@
 //! Reads the external ids of hits, with bounded memory, and finds documents by their external ids.
 
 use super::{
+    replaced::find_id,
     search_result::{HitIds, SearchHit},
     searcher::Searcher,
 };
 use crate::{
     Error, Result,
     limits::ID_BYTES_MAX,
-    segment::read::{BlockSource, FILES},
+    segment::read::{BlockSource, FILES, Segment},
 };
 
 const _: () = assert!(ID_BYTES_MAX < HitIds::UNREAD as usize);
@@ -46,6 +47,29 @@ impl Searcher {
             })?;
         }
         Ok(())
+    }
+
+    /// The last document with an external id; `None` if there is none. In an updatable index it is the only one,
+    /// and a page of the keys of each segment is read; in another all ids are.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when a file cannot be read or is damaged.
+    pub fn find_id(&self, id: &str) -> Result<Option<u32>> {
+        let (mut number, mut found) = (self.bases().len(), None);
+        for (seed, segment) in self.index().segments_with_seeds().rev() {
+            number -= 1;
+            let base = self.bases()[number];
+            let is_left =
+                |document: u32| !segment.deleted().is_some_and(|deleted| deleted.contains(document));
+            found = match seed {
+                Some(seed) => find_id(segment, seed, id, is_left)?,
+                None => last_with_id(segment, id, is_left)?,
+            };
+            if let Some(document) = found {
+                return Ok(Some(base + document));
+            }
+        }
+        Ok(found)
     }
 
     /// Calls `body` with each hit and its external id, in the order of the hits. Ids that `known` does not
@@ -133,4 +157,17 @@ impl Searcher {
         })?;
         Ok(found)
     }
+}
+
+/// The last document of a segment with an external id, among those for which `is_left` is true. Reads all ids.
+fn last_with_id(segment: &Segment, id: &str, is_left: impl Fn(u32) -> bool) -> Result<Option<u32>> {
+    let (mut next, mut found) = (0, None);
+    segment.ids().for_each(|of| {
+        if of == id && is_left(next) {
+            found = Some(next);
+        }
+        next += 1;
+        Ok(())
+    })?;
+    Ok(found)
 }

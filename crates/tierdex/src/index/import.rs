@@ -83,7 +83,7 @@ pub(super) struct ImportTarget<'a> {
 impl<'a> ListsBuilder<'_, 'a> {
     /// An encoder of postings that [`ListBuilder::append`] takes.
     pub fn encoder(&self) -> ListEncoder<'a> {
-        ListEncoder { encoder: self.field.encoder(), documents: self.documents }
+        ListEncoder { encoder: self.field.superblock_encoder(), documents: self.documents }
     }
 
     /// Appends a term of 1 to 255 bytes; `body` appends its postings, at least one.
@@ -106,7 +106,7 @@ impl<'a> ListsBuilder<'_, 'a> {
         self.last.clear();
         self.last.extend_from_slice(term.as_bytes());
         let with_tokens = self.field.documents();
-        self.field.term(term.as_bytes(), |postings| {
+        self.field.terms().term(term.as_bytes(), |postings| {
             let (documents, stop) = (self.documents, self.stop);
             let mut list = ListBuilder { term, postings, documents, next: 0, tokens: 0, stop };
             body(&mut list)?;

@@ -1,89 +1,139 @@
-//! Merges adjacent segments into one. All lists are decoded and encoded again, so that the merged segment has
-//! the same bytes as a segment that was written from all its documents.
+//! Merges adjacent segments into one, without their deleted documents. All lists are decoded and encoded
+//! again, so that the merged segment has the same bytes as a segment that was written from its documents.
+//! Only stored documents may be grouped into blocks in another way: blocks without deleted documents are
+//! copied as they are.
 
-use super::{segment_terms::SegmentTerms, stop::StopSignal};
+mod live;
+mod stored;
+
+use self::live::LiveDocuments;
+use super::encode::{EncodingThreads, TermRange, encode_ranges};
+use super::segment_terms::SegmentTerms;
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::segment::layout::FileMeta;
-use crate::segment::read::{FILES, KeysInput, MergedKeys, Norms, Segment, StoredReader, StoredValues};
+use crate::segment::read::{FILES, KeysInput, MergedKeys, Norms, Segment};
 use crate::segment::write::{
-    FieldTarget, FieldWriter, IdsWriter, PostingsWriter, StoredBlocks, StoredWriter, write_keys, write_norms,
+    FieldTarget, FieldWriter, IdsWriter, PostingsWriter, TermsEncoder, write_keys, write_norms,
 };
-use crate::{
-    Result, limits::DOCUMENTS_MAX, schema::NormKind, schema::Schema, schema::Stored, segment::SegmentMeta,
-    segment::layout::too_many_documents,
-};
+use crate::segment::{DeletedDocuments, FileMeta, SegmentMeta, layout::FieldStats, layout::too_many_documents};
+use crate::{Error, Result, limits::DOCUMENTS_MAX, schema::NormKind, schema::Schema, schema::Stored};
 use tierdex_io::Disk;
 
-/// Merges `inputs`, whose documents follow one another, into the new segment `id`. They have keys if
-/// `has_keys`.
+/// A segment to merge.
+#[derive(Clone, Copy)]
+pub(super) struct MergeInput<'a> {
+    pub(super) segment: &'a Segment,
+    /// Its deleted documents.
+    pub(super) deleted: Option<&'a DeletedDocuments>,
+    /// Exact statistics of each field in the documents that are left. Without them the merge computes them,
+    /// which may need another pass over the lists.
+    pub(super) live: Option<&'a [FieldStats]>,
+}
+
+/// Merges `inputs`, whose documents follow one another, into the new segment `id`, which has keys if `has_keys`.
+/// Returns `None`, and writes nothing, if all documents are deleted.
+///
+/// # Errors
+/// [`Error::Failed`] if the merged segment would not have all documents and tokens that are left.
 pub(super) fn merge_segments(
     disk: &dyn Disk,
     schema: &Schema,
-    inputs: &[Segment],
+    inputs: &[MergeInput<'_>],
     id: u64,
     has_keys: bool,
-    stop: &StopSignal,
-) -> Result<SegmentMeta> {
+    threads: EncodingThreads<'_>,
+) -> Result<Option<SegmentMeta>> {
+    let inputs = LiveDocuments::of_inputs(inputs)?;
     let documents: u64 = inputs.iter().map(|input| u64::from(input.documents())).sum();
     if documents > DOCUMENTS_MAX {
         return Err(too_many_documents());
     }
-    let mut meta = SegmentMeta { id, documents: documents as u32, fields: Vec::new(), files: Vec::new() };
+    if documents == 0 {
+        return Ok(None);
+    }
+    let documents = documents as u32;
+    let mut meta = SegmentMeta { id, documents, fields: Vec::new(), files: Vec::new() };
     for (number, field) in schema.fields.iter().enumerate() {
-        let (codes, exact) = merge_norms(inputs, number, field.norms)?;
-        let tokens = inputs.iter().map(|input| input.meta().stats(number).tokens).sum();
+        let (codes, exact) = merge_norms(&inputs, number, field.norms)?;
+        let tokens = inputs.iter().map(|input| input.tokens(number, threads.stop)).sum::<Result<u64>>()?;
         let norms =
             write_norms(disk, id, number, if field.norms == NormKind::Exact { &exact } else { &codes })?;
         let target = FieldTarget { disk, segment: id, number, field };
+        let ranges = TermSplits::of(&inputs, number)?;
         let (stats, files) = FieldWriter::write(target, &codes, tokens, |writer| {
-            merge_terms(inputs, number, field.positions, writer, stop)
+            encode_ranges(writer, threads, ranges.ranges(), |range, terms| {
+                merge_terms(&inputs, number, range, terms, threads)
+            })?;
+            check_equal("tokens in a field", tokens, writer.occurrences())
         })?;
         meta.fields.push(stats);
         meta.files.extend(files);
         meta.files.push(norms);
     }
-    let mut ids = IdsWriter::create(disk, id)?;
-    for input in inputs {
-        stop.check()?;
-        input.ids().for_each(|id| ids.add(id.as_bytes()))?;
+    let (mut ids, mut added) = (IdsWriter::create(disk, id)?, 0);
+    for input in &inputs {
+        threads.stop.check()?;
+        let mut numbers = 0..input.segment().documents();
+        input.segment().ids().for_each(|id| match numbers.next() {
+            Some(document) if input.number(document).is_some() => {
+                added += 1;
+                ids.add(id.as_bytes())
+            }
+            _ => Ok(()),
+        })?;
     }
+    check_equal("documents", u64::from(documents), added)?;
     meta.files.push(ids.finish()?);
     if schema.stored != Stored::Nothing {
-        meta.files.push(merge_stored(disk, schema, inputs, id, stop)?);
+        let (file, added) = stored::merge_stored(disk, schema, &inputs, id, threads.stop)?;
+        check_equal("stored documents", u64::from(documents), u64::from(added))?;
+        meta.files.push(file);
     }
     if has_keys {
-        meta.files.push(merge_keys(disk, inputs, id, stop)?);
+        meta.files.push(merge_keys(disk, &inputs, id, threads)?);
     }
-    Ok(meta)
+    Ok(Some(meta))
 }
 
-/// Merges the keys of all segments.
-fn merge_keys(disk: &dyn Disk, inputs: &[Segment], id: u64, stop: &StopSignal) -> Result<FileMeta> {
-    let mut base = 0;
+/// Merges the keys of the documents that are left.
+fn merge_keys(
+    disk: &dyn Disk,
+    inputs: &[LiveDocuments<'_>],
+    id: u64,
+    threads: EncodingThreads<'_>,
+) -> Result<FileMeta> {
     let inputs = inputs.iter().filter_map(|input| {
-        let start = base;
-        base += input.documents();
-        let document = Box::new(move |document| Some(start + document));
-        Some(KeysInput { walk: input.keys()?.walk(&FILES), document })
+        let walk = input.segment().keys()?.walk(&FILES);
+        Some(KeysInput { walk, document: Box::new(|document| input.number(document)) })
     });
     let mut merged = MergedKeys::new(inputs.collect())?;
     write_keys(disk, id, || {
-        stop.check()?;
+        threads.stop.check()?;
         merged.next()
     })
 }
 
-/// The norms of a field in all segments one after the other: as one-byte codes; and, if they are exact, as
-/// bytes of the file `norms`. The length of a document without the field is 0.
-fn merge_norms(inputs: &[Segment], number: usize, kind: NormKind) -> Result<(Vec<u8>, Vec<u8>)> {
+/// A merge neither loses nor adds anything.
+fn check_equal(what: &str, before: u64, after: u64) -> Result<()> {
+    if before == after {
+        return Ok(());
+    }
+    Err(Error::Failed(format!(
+        "segments with {before} {what} were merged to {after}: nothing was committed; check the index with \
+         `tierdex check`"
+    )))
+}
+
+/// The norms of a field in the documents of all segments that are left: as one-byte codes; and, if they are
+/// exact, as bytes of the file `norms`. The length of a document without the field is 0.
+fn merge_norms(inputs: &[LiveDocuments<'_>], number: usize, kind: NormKind) -> Result<(Vec<u8>, Vec<u8>)> {
     let (mut codes, mut exact) = (Vec::new(), Vec::new());
     let mut documents = 0;
     for input in inputs {
-        if let Some(field) = input.field(number) {
+        if let Some(field) = input.segment().field(number) {
             let norms = field.norms()?;
-            codes.extend((0..input.documents()).map(|document| norms.code(document)));
+            codes.extend(input.iter().map(|document| norms.code(document)));
             if let Norms::Exact(lengths) = norms {
-                exact.extend_from_slice(lengths.bytes());
+                exact.extend(input.iter().flat_map(|document| lengths.get(document).to_le_bytes()));
             }
         }
         documents += input.documents() as usize;
@@ -95,80 +145,55 @@ fn merge_norms(inputs: &[Segment], number: usize, kind: NormKind) -> Result<(Vec
     Ok((codes, exact))
 }
 
-/// Copies the compressed blocks of stored documents of all segments. Those of segments that were written with
-/// fewer members or in an older version are written again.
-fn merge_stored(
-    disk: &dyn Disk,
-    schema: &Schema,
-    inputs: &[Segment],
-    id: u64,
-    stop: &StopSignal,
-) -> Result<FileMeta> {
-    let members = schema.stored_members();
-    let mut writer = StoredWriter::create(disk, id, members)?;
-    for stored in inputs.iter().filter_map(Segment::stored) {
-        if !stored.has_current_blocks(members) {
-            rewrite_stored(stored, schema, &mut writer, stop)?;
-            continue;
-        }
-        for number in 0..stored.blocks() {
-            stop.check()?;
-            let block = stored.block(number)?;
-            writer.add_block(block.documents, block.raw_len, &block.packed)?;
-        }
-    }
-    writer.finish()
-}
+/// The terms at which the dictionary of a field is divided into ranges.
+struct TermSplits<'a>(Vec<&'a [u8]>);
 
-/// Appends the stored documents of a segment, with the members of a newer schema, which has more. A document
-/// is in memory twice at most: as values and as the bytes of its block, then as these bytes and compressed.
-fn rewrite_stored(
-    stored: &StoredReader,
-    schema: &Schema,
-    writer: &mut StoredWriter,
-    stop: &StopSignal,
-) -> Result<()> {
-    let mut blocks = StoredBlocks::default();
-    for number in 0..stored.blocks() {
-        stored.for_each_of_block(number, |values| {
-            stop.check()?;
-            add_to_blocks(values, schema, &mut blocks);
-            blocks.finish_document()
-        })?;
-        writer.add_blocks(&mut blocks)?;
-    }
-    blocks.close_block()?;
-    writer.add_blocks(&mut blocks)
-}
+/// Pages of the largest dictionary in a range of terms, and largest number of ranges. A range is large beside
+/// what a thread reads in vain behind its end: up to 256 KiB of each file.
+const RANGE_PAGES_MIN: usize = 64;
+const RANGES_MAX: usize = 256;
 
-/// Appends a document that was read with the members of an older schema.
-fn add_to_blocks(mut values: StoredValues, schema: &Schema, blocks: &mut StoredBlocks) {
-    // What a document has beside its members is behind them.
-    let others = if schema.stored == Stored::All { values.pop() } else { None };
-    values.resize(schema.members.len(), Vec::new());
-    values.extend(others);
-    for of_member in &values {
-        blocks.add_values(of_member.iter().map(String::as_str));
+impl<'a> TermSplits<'a> {
+    fn of(inputs: &[LiveDocuments<'a>], number: usize) -> Result<TermSplits<'a>> {
+        let dictionaries = inputs.iter().filter_map(|input| input.segment().field(number));
+        let Some(largest) = dictionaries.map(|field| field.terms()).max_by_key(|terms| terms.pages()) else {
+            return Ok(TermSplits(Vec::new()));
+        };
+        let pages = (largest.pages() as usize).div_ceil(RANGES_MAX).max(RANGE_PAGES_MIN);
+        Ok(TermSplits(largest.separators(pages)?.collect()))
+    }
+
+    fn ranges(&self) -> Vec<TermRange<'a>> {
+        TermRange::split(self.0.iter().copied())
     }
 }
 
-/// Appends all terms of a field to `writer`, each with its postings in all segments.
+/// Encodes a range of the terms of a field, each with its postings in all segments.
 fn merge_terms(
-    inputs: &[Segment],
+    inputs: &[LiveDocuments<'_>],
     number: usize,
-    positions: bool,
-    writer: &mut FieldWriter<'_>,
-    stop: &StopSignal,
+    range: TermRange<'_>,
+    terms: &mut TermsEncoder<'_, '_>,
+    threads: EncodingThreads<'_>,
 ) -> Result<()> {
-    let mut inputs = SegmentTerms::open(inputs.iter(), number)?;
+    let segments = inputs.iter().map(LiveDocuments::segment);
+    let mut opened = SegmentTerms::open_from(segments, number, range.first.unwrap_or_default())?;
+    let mut copy = ListCopy::default();
     loop {
-        stop.check()?;
-        let Some(term) = SegmentTerms::smallest(&inputs) else { return Ok(()) };
-        writer.term(&term, |postings| {
-            for input in &mut inputs {
+        threads.stop.check()?;
+        let Some(term) = SegmentTerms::smallest(&opened).filter(|term| !range.is_before(term)) else {
+            return Ok(());
+        };
+        terms.term(&term, |postings| {
+            for input in &mut opened {
                 if let Some(info) = input.take(&term)? {
                     let cursor = input.lists.cursor(input.field, info)?;
-                    copy_list(cursor, input.base, positions, postings)?;
+                    let live = &inputs[input.number];
+                    if input.field.field().positions {
+                        copy_with_positions(cursor, live, postings)?;
+                    } else {
+                        copy.copy_list(cursor, live, postings)?;
+                    }
                 }
             }
             Ok(())
@@ -176,28 +201,59 @@ fn merge_terms(
     }
 }
 
-/// Appends all postings of a list, with `base` added to their documents.
-fn copy_list(
+/// Appends the postings of a list with positions in the documents that are left, under their new numbers.
+fn copy_with_positions(
     mut cursor: PostingsCursor<'_>,
-    base: u32,
-    positions: bool,
+    live: &LiveDocuments<'_>,
     postings: &mut PostingsWriter<'_, '_>,
 ) -> Result<()> {
     let mut document = cursor.advance(0)?;
     while document != NO_DOCUMENT {
-        if positions {
+        if let Some(number) = live.number(document) {
             let frequency = cursor.frequency()?;
-            postings.add(base + document, frequency, cursor.positions()?)?;
-            cursor.skip(1)?;
-        } else {
-            let (documents, frequencies) = cursor.rest_of_block()?;
-            let count = documents.len();
-            for (&document, &frequency) in documents.iter().zip(frequencies) {
-                postings.add(base + document, frequency, &[])?;
-            }
-            cursor.skip(count)?;
+            postings.add(number, frequency, cursor.positions()?)?;
         }
+        cursor.skip(1)?;
         document = cursor.document();
     }
     Ok(())
 }
+
+/// Copies lists without positions. Has the scratch buffers: postings of a block under their new numbers.
+#[derive(Default)]
+struct ListCopy {
+    documents: Vec<u32>,
+    frequencies: Vec<u32>,
+}
+
+impl ListCopy {
+    /// Appends the postings of a list in the documents that are left, under their new numbers.
+    fn copy_list(
+        &mut self,
+        mut cursor: PostingsCursor<'_>,
+        live: &LiveDocuments<'_>,
+        postings: &mut PostingsWriter<'_, '_>,
+    ) -> Result<()> {
+        cursor.advance(0)?;
+        loop {
+            let (documents, frequencies) = cursor.rest_of_block()?;
+            let count = documents.len();
+            if count == 0 {
+                return Ok(());
+            }
+            self.documents.clear();
+            self.frequencies.clear();
+            for (document, frequency) in documents.iter().zip(frequencies) {
+                if let Some(number) = live.number(*document) {
+                    self.documents.push(number);
+                    self.frequencies.push(*frequency);
+                }
+            }
+            postings.extend(&self.documents, &self.frequencies)?;
+            cursor.skip(count)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

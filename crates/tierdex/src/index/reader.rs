@@ -6,7 +6,7 @@ use super::{manifest::Manifest, recovery::no_index, stop::StopSignal};
 use crate::{
     Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::ManifestSegment,
     segment::read::{OpenSegment, Segment, open_deletes, open_deletes_sharing},
-    segment::{DeletedDocuments, SegmentDeletes},
+    segment::{DeletedDocuments, KeySeed, SegmentDeletes},
 };
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
@@ -203,6 +203,19 @@ impl Index {
     #[doc(hidden)]
     pub fn segments(&self) -> &[OpenSegment] {
         &self.0.segments
+    }
+
+    /// The segments, each with the seed of its keys if the index of its directory is updatable.
+    pub(crate) fn segments_with_seeds(&self) -> impl DoubleEndedIterator<Item = (Option<KeySeed>, &OpenSegment)> {
+        let parts = self.0.parts.iter();
+        let seeds = parts.flat_map(|part| part.segments.iter().map(|_| part.manifest.key_seed));
+        // An index without some documents has segments of its own.
+        seeds.collect::<Vec<_>>().into_iter().zip(&self.0.segments)
+    }
+
+    /// Whether documents can be found, replaced and deleted by their ids. Of several directories: in all.
+    pub fn is_updatable(&self) -> bool {
+        self.manifests().all(|manifest| manifest.key_seed.is_some())
     }
 
     /// The name of the directory, for messages.

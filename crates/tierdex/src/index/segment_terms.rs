@@ -6,6 +6,8 @@ use crate::{Result, cursor::ListsInTermOrder};
 /// A cursor over the terms of a field in one segment, for a merge of several.
 pub(crate) struct SegmentTerms<'a> {
     pub(crate) field: &'a FieldReader,
+    /// Number of the segment.
+    pub(crate) number: usize,
     /// First document of the segment, in the numbers of all segments.
     pub(crate) base: u32,
     /// Opens the posting lists of the terms.
@@ -21,13 +23,26 @@ impl<'a> SegmentTerms<'a> {
         segments: impl Iterator<Item = &'a Segment>,
         field: usize,
     ) -> Result<Vec<SegmentTerms<'a>>> {
+        SegmentTerms::open_from(segments, field, &[])
+    }
+
+    /// As [`SegmentTerms::open`], at the terms from `first` on.
+    pub(crate) fn open_from(
+        segments: impl Iterator<Item = &'a Segment>,
+        field: usize,
+        first: &[u8],
+    ) -> Result<Vec<SegmentTerms<'a>>> {
         let mut base = 0;
         let mut opened = Vec::new();
-        for segment in segments {
+        for (number, segment) in segments.enumerate() {
             if let Some(field) = segment.field(field) {
-                let (stream, lists) = (field.terms().stream(), ListsInTermOrder::default());
-                let mut terms = SegmentTerms { field, base, lists, stream, term: Vec::new(), info: None };
+                let (stream, lists) = (field.terms().stream_from(first)?, ListsInTermOrder::default());
+                let (term, info) = (Vec::new(), None);
+                let mut terms = SegmentTerms { field, number, base, lists, stream, term, info };
                 terms.advance()?;
+                while terms.info.is_some() && terms.term.as_slice() < first {
+                    terms.advance()?;
+                }
                 opened.push(terms);
             }
             base += segment.documents();
@@ -38,11 +53,6 @@ impl<'a> SegmentTerms<'a> {
     /// The smallest current term of all cursors; `None` if all are at their end.
     pub(crate) fn smallest(all: &[SegmentTerms<'_>]) -> Option<Vec<u8>> {
         all.iter().filter(|terms| terms.info.is_some()).map(|terms| &terms.term).min().cloned()
-    }
-
-    /// The entry of `term`, if the cursor is at this term.
-    pub(crate) fn info(&self, term: &[u8]) -> Option<&TermInfo> {
-        self.info.as_ref().filter(|_| self.term == term)
     }
 
     /// If the cursor is at `term`, returns its entry and moves to the next term.

@@ -2,16 +2,19 @@
 //! the module `index` lists.
 
 mod deletes;
+mod merges;
 mod options;
 mod pending_deletes;
 
 use super::batch::{BatchBuilder, DocumentRef, SealedBatch, SkippedTokens};
+use super::encode::{ENCODING_BYTES, EncodingThreads};
 use super::import::{ImportTarget, ListsBuilder, import_segment};
 use super::manifest::Manifest;
 use super::recovery::{self, OpenMode};
-use super::{builder::SegmentBuilder, merge::merge_segments, stop::StopSignal};
-use crate::limits::{BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, MERGE_FAN_IN, SEGMENTS_KEPT_MAX};
-use crate::segment::{KeySeed, ManifestSegment, layout, read::Segment};
+use super::replaced::DeletedIds;
+use super::{builder::SegmentBuilder, stop::StopSignal};
+use crate::limits::{BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX};
+use crate::segment::{KeySeed, ManifestSegment, layout};
 use crate::{Error, Result, schema::Schema, text::check_synonyms};
 pub use options::WriterOptions;
 use pending_deletes::PendingDeletes;
@@ -20,12 +23,14 @@ use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
 use tierdex_io::{Disk, DiskLock, ErrorKind, FORMAT_VERSION, PosixDisk};
 
-/// Whether a commit merges segments.
+/// Which segments a commit merges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// Merge all segments into one: the fastest index to search, but the whole index is written again.
     One,
-    /// Keep the segments, unless there are more than 64: then merge them into one.
+    /// Keep the segments, but merge four adjacent ones of similar size into one, so that a commit costs what
+    /// it adds, and the number of segments grows with the logarithm of the index: about three for each factor
+    /// of four.
     Keep,
 }
 
@@ -62,6 +67,8 @@ pub struct IndexWriter {
     segments: Vec<ManifestSegment>,
     /// Deletes that the next commit writes, by segment.
     pending_deletes: BTreeMap<u64, PendingDeletes>,
+    /// Ids that were deleted, whose documents are not looked up yet.
+    deleted_ids: DeletedIds,
     /// The segment under construction, which follows those.
     building: Option<SegmentBuilder>,
     /// The batch under construction, of documents that follow the segment.
@@ -203,6 +210,7 @@ impl IndexWriter {
             key_seed,
             segments,
             pending_deletes: BTreeMap::new(),
+            deleted_ids: DeletedIds::default(),
             building: None,
             batch: None,
             skipped_tokens: SkippedTokens::default(),
@@ -426,21 +434,27 @@ impl IndexWriter {
     fn finish_segment(&mut self) -> Result<()> {
         self.check_lock()?;
         if let Some(builder) = self.building.take() {
-            let meta = builder.finish(self.disk.as_ref(), &self.schema, &self.options.stop)?;
+            let meta = builder.finish(self.disk.as_ref(), &self.schema, self.encoding_threads())?;
             self.segments.push(ManifestSegment { meta, deletes: None });
+            self.resolve_written_ids()?;
         }
         Ok(())
+    }
+
+    /// The threads that encode a segment. What they have encoded takes up to an eighth of the memory: as much
+    /// as batches leave while no thread analyses.
+    fn encoding_threads(&self) -> EncodingThreads<'_> {
+        let count = self.options.threads.min(self.options.memory / 8 / ENCODING_BYTES);
+        EncodingThreads { count, stop: &self.options.stop }
     }
 
     fn try_commit(&mut self, policy: Merge) -> Result<u64> {
         self.options.stop.check()?;
         self.finish_segment()?;
+        self.resolve_deleted_ids()?;
+        self.drop_empty_segments();
+        self.merge_by(policy)?;
         self.write_deletes()?;
-        if policy == Merge::One || self.segments.len() > SEGMENTS_KEPT_MAX {
-            self.merge_to_one()?;
-        } else {
-            self.upgrade_segments()?;
-        }
         if !self.replaces
             && self.committed.generation > 0
             && self.committed.segments == self.segments
@@ -477,23 +491,6 @@ impl IndexWriter {
         Ok(self.committed.generation)
     }
 
-    /// Writes segments of an older format version again, in the current one.
-    fn upgrade_segments(&mut self) -> Result<()> {
-        for at in 0..self.segments.len() {
-            if self.is_old(&self.segments[at]) {
-                let old = self.segments[at].clone();
-                self.segments[at] = self.merge_group(&[old])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a segment is written in an older format version.
-    fn is_old(&self, segment: &ManifestSegment) -> bool {
-        let is_committed = |id| self.committed.segments.iter().any(|segment| segment.id == id);
-        self.committed.version < FORMAT_VERSION && is_committed(segment.id)
-    }
-
     /// An error if another writer has committed since this one started. Called after the next manifest was
     /// written under its temporary name: a writer that starts later removes that file, so that it cannot be
     /// published.
@@ -510,48 +507,6 @@ impl IndexWriter {
                 self.disk.describe()
             ))),
         }
-    }
-
-    /// Merges groups of adjacent segments into one each, in passes, until one segment is left. Those of an
-    /// older format version are upgraded by it.
-    fn merge_to_one(&mut self) -> Result<()> {
-        while self.segments.len() > 1 {
-            let mut merged = Vec::new();
-            let before = std::mem::take(&mut self.segments);
-            for group in before.chunks(MERGE_FAN_IN) {
-                match group {
-                    [single] if !self.is_old(single) => merged.push(single.clone()),
-                    group => merged.push(self.merge_group(group)?),
-                }
-            }
-            self.segments = merged;
-            self.remove_merged(&before)?;
-        }
-        self.upgrade_segments()
-    }
-
-    /// Writes the documents of adjacent segments as a new one, which has their deletes.
-    fn merge_group(&mut self, group: &[ManifestSegment]) -> Result<ManifestSegment> {
-        let id = self.allocate_file_number()?;
-        let (disk, schema) = (self.disk.as_ref(), &self.schema);
-        let open = |segment: &ManifestSegment| Segment::open(disk, schema, segment.meta.clone());
-        let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let meta = merge_segments(disk, schema, &sources, id, self.key_seed.is_some(), &self.options.stop)?;
-        let deletes = self.merge_deletes(group, &meta)?;
-        Ok(ManifestSegment { meta, deletes })
-    }
-
-    /// Removes the files of merged segments that no commit names, so that each pass of a merge frees the disk
-    /// space of the pass before.
-    fn remove_merged(&self, before: &[ManifestSegment]) -> Result<()> {
-        self.check_lock()?;
-        let kept = |id| self.segments.iter().chain(&self.committed.segments).any(|segment| segment.id == id);
-        for segment in before.iter().filter(|segment| !kept(segment.id)) {
-            for name in segment.file_names() {
-                self.disk.remove(&name)?;
-            }
-        }
-        Ok(())
     }
 
     /// Removes files that the newest commit does not name and that `is_chosen`, unless the lock was lost:

@@ -12,7 +12,7 @@ pub mod run;
 mod table;
 
 pub use interner::Interner;
-pub use run::{RunCursor, SortedRun};
+pub use run::{MARK_BYTES, RunCursor, SortedRun};
 pub use table::FieldTable;
 
 #[cfg(test)]

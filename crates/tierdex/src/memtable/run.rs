@@ -14,7 +14,12 @@ pub struct SortedRun {
     /// Whether postings have positions.
     positions: bool,
     lengths: Vec<u32>,
+    /// Offsets of some terms: at least [`MARK_BYTES`] after one another, and from the start.
+    marks: Vec<usize>,
 }
+
+/// Bytes of a run after which the offset of the next term is kept, so that cursors can start there.
+pub const MARK_BYTES: usize = 16 << 10;
 
 impl SortedRun {
     /// Number of indexed tokens of each document.
@@ -24,12 +29,35 @@ impl SortedRun {
 
     /// Bytes of memory.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + 4 * self.lengths.capacity()
+        let marks = size_of::<usize>() * self.marks.capacity();
+        self.bytes.capacity() + 4 * self.lengths.capacity() + marks
     }
 
     /// A cursor over the terms in order.
     pub fn cursor(&self) -> RunCursor<'_> {
         RunCursor { positions: self.positions, rest: &self.bytes }
+    }
+
+    /// A cursor over the terms from `first` on.
+    pub fn cursor_from(&self, first: &[u8]) -> RunCursor<'_> {
+        let marks = self.marks.partition_point(|mark| self.term_at(*mark) < first);
+        let start = marks.checked_sub(1).map_or(0, |mark| self.marks[mark]);
+        let mut cursor = RunCursor { positions: self.positions, rest: &self.bytes[start..] };
+        loop {
+            let rest = cursor.rest;
+            if cursor.next().is_none_or(|term| term.term >= first) {
+                return RunCursor { rest, ..cursor };
+            }
+        }
+    }
+
+    /// Terms that divide the run into parts of about equal size, in order; none if it is short.
+    pub fn marked_terms(&self) -> impl Iterator<Item = &[u8]> {
+        self.marks.iter().map(|mark| self.term_at(*mark))
+    }
+
+    fn term_at(&self, offset: usize) -> &[u8] {
+        &self.bytes[offset + 1..][..usize::from(self.bytes[offset])]
     }
 }
 
@@ -43,7 +71,7 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     pub(super) fn new(positions: bool) -> RunWriter {
-        let run = SortedRun { bytes: Vec::new(), positions, lengths: Vec::new() };
+        let run = SortedRun { bytes: Vec::new(), positions, lengths: Vec::new(), marks: Vec::new() };
         RunWriter { run, postings: Vec::new(), encoded_positions: Vec::new() }
     }
 
@@ -68,6 +96,9 @@ impl RunWriter {
             }
         }
         let out = &mut self.run.bytes;
+        if out.len() >= self.run.marks.last().map_or(0, |mark| *mark) + MARK_BYTES {
+            self.run.marks.push(out.len());
+        }
         out.push(term.len() as u8);
         out.extend_from_slice(term);
         push_varint(out, self.postings.len() as u64);
@@ -80,6 +111,7 @@ impl RunWriter {
 
     pub(super) fn finish(mut self, lengths: Vec<u32>) -> SortedRun {
         self.run.bytes.shrink_to_fit();
+        self.run.marks.shrink_to_fit();
         self.run.lengths = lengths;
         self.run
     }

@@ -94,3 +94,25 @@ proptest! {
         }
     }
 }
+
+/// A cursor from any term on is at the first term that is not less, in runs with and without marks.
+#[test]
+fn a_cursor_starts_at_any_term() {
+    for (documents, words) in [(3, 5), (40, 400)] {
+        let (mut interner, mut table, mut analyzer) =
+            (Interner::new(), FieldTable::new(1000, true), analyzer());
+        for document in 0..documents {
+            let text = (0..words).map(|word| format!("w{} ", (word * 7919 + document * 13) % 5000));
+            table.add(&mut interner, &mut analyzer, [text.collect::<String>().as_str()].into_iter());
+        }
+        let run = table.take_run(&interner.sorted_terms());
+        let terms: Vec<&[u8]> = run.cursor().map(|term| term.term).collect();
+        assert_eq!(run.marked_terms().count() > 1, words == 400);
+        assert!(run.marked_terms().is_sorted() && run.marked_terms().all(|term| terms.contains(&term)));
+        let beside = terms.iter().flat_map(|term| [term.to_vec(), [*term, b"!"].concat()]);
+        for first in beside.chain([Vec::new(), b"x".to_vec()]) {
+            let from = terms.partition_point(|term| *term < first.as_slice());
+            assert!(run.cursor_from(&first).map(|term| term.term).eq(terms[from..].iter().copied()));
+        }
+    }
+}

@@ -61,6 +61,17 @@ impl DeletedDocuments {
         self.live[(document / 8) as usize] >> (document % 8) & 1 == 0
     }
 
+    /// The deleted documents of each word: document `i` is bit `i mod 64` of word `i div 64`.
+    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        self.live.as_chunks().0.iter().map(|word| !u64::from_le_bytes(*word))
+    }
+
+    /// Word `number` of [`DeletedDocuments::words`].
+    #[inline]
+    pub fn word(&self, number: usize) -> u64 {
+        !u64::from_le_bytes(self.live.as_chunks().0[number])
+    }
+
     /// Number of these documents that are not deleted.
     pub fn count_live(&self, documents: &[u32]) -> usize {
         documents.iter().map(|document| usize::from(!self.contains(*document))).sum()

@@ -26,7 +26,7 @@ use std::{
 };
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
-use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
+use tierdex::internal::index::{BatchBuilder, MergePolicy, Tuning, check_on};
 use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{
@@ -247,10 +247,16 @@ fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
     }
 }
 
-/// A writer on a disk that does not fail.
+/// A writer on a disk that does not fail. It merges segments only by [`Merge::One`], so that tests decide on
+/// them.
 pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> IndexWriter {
-    IndexWriter::open(disk.clone(), schema.clone(), mode, WriterOptions::default()).unwrap()
+    let options = WriterOptions { policy: NO_MERGES, ..WriterOptions::default() };
+    IndexWriter::open(disk.clone(), schema.clone(), mode, options).unwrap()
 }
+
+/// A policy by which [`Merge::Keep`] merges no segments.
+pub const NO_MERGES: MergePolicy =
+    MergePolicy { fan_in: usize::MAX, floor_bytes: u64::MAX, deleted_percent: 100 };
 
 /// A disk in a directory of the file system.
 pub fn directory_disk(path: &Path) -> Arc<dyn Disk> {

@@ -296,7 +296,7 @@ fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPo
     let lists: BTreeMap<&str, _> = WORD_FREQUENCIES.iter().map(|(word, ..)| *word).zip(words).collect();
     let (stats, mut files) = FieldWriter::write(target, &written.codes, written.tokens, |writer| {
         lists.iter().filter(|(_, list)| !list.is_empty()).try_for_each(|(word, list)| {
-            writer.term(word.as_bytes(), |postings| {
+            writer.terms().term(word.as_bytes(), |postings| {
                 list.iter().try_for_each(|(document, positions)| {
                     postings.add(*document, positions.len() as u32, positions)
                 })

@@ -1,111 +1,208 @@
-//! Deletes of documents in finished segments: collected until the next commit, which writes for each segment
-//! the set of all its deleted documents, and a layer of statistics of the new ones.
+//! Deletes: documents whose ids were deleted or written again are found when a segment is finished; the next
+//! commit writes, for each segment that it does not merge, the set of all its deleted documents and a layer of
+//! statistics of the new ones.
 
+use super::super::deleted::statistics_of;
+use super::super::replaced::{deleted_in, repeated_in, replaced_in};
 use super::{IndexWriter, pending_deletes::PendingDeletes};
-use crate::segment::deleted_statistics::DeletedStatistics;
-use crate::segment::read::open_deletes;
+use crate::limits::ID_BYTES_MAX;
+use crate::segment::read::{Segment, open_deletes};
 use crate::segment::write::{write_deleted_statistics, write_deletes};
-use crate::segment::{DeletedDocuments, DeletesMeta, ManifestSegment, NumberedFile, SegmentMeta};
-use crate::{Error, Result};
+use crate::segment::{DeletedDocuments, DeletesMeta, ManifestSegment, layout};
+use crate::{Error, Result, index::reader::Index};
+use std::sync::Arc;
+
+/// Bytes of ids to delete that are collected before their documents are looked up.
+const DELETED_IDS_BYTES: usize = 16 << 20;
 
 impl IndexWriter {
-    /// Deletes documents of a segment of the next commit: `statistics` are those of these documents. They are
-    /// deleted by the next commit.
+    /// Whether the index is updatable: its documents can be deleted by their ids, and a document that is added
+    /// replaces one with the same id.
+    pub fn is_updatable(&self) -> bool {
+        self.key_seed.is_some()
+    }
+
+    /// Deletes the document with an id that was added before, if there is one, by the next commit.
+    ///
+    /// ```
+    /// use tierdex::{Index, IndexWriter, Merge, Schema, WriterOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    ///
+    /// let options = WriterOptions { updatable: true, ..WriterOptions::default() };
+    /// let mut writer = IndexWriter::create(&dir, Schema::default(), options)?;
+    /// writer.add("1", [("text", "old")])?;
+    /// writer.add("2", [("text", "other")])?;
+    /// writer.commit(Merge::Keep)?;
+    /// writer.add("1", [("text", "new")])?;
+    /// writer.delete("2")?;
+    /// writer.commit(Merge::Keep)?;
+    /// assert_eq!(Index::open(&dir)?.documents(), 1);
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such segment, if a document is not in it or is deleted already, and if
-    /// the statistics are impossible: nothing is deleted, and the writer stays usable. Other errors stop the
-    /// writer.
-    #[doc(hidden)]
-    pub fn delete_documents(
-        &mut self,
-        segment: u64,
-        documents: &[u32],
-        statistics: DeletedStatistics,
-    ) -> Result<()> {
+    /// [`Error::Usage`] if the index is not updatable, [`Error::TooLarge`] if the id is too long: nothing is
+    /// deleted, and the writer stays usable. Other errors stop the writer.
+    pub fn delete(&mut self, id: &str) -> Result<()> {
         self.check_poisoned()?;
-        let of_segment = self.segments.iter().position(|of| of.id == segment);
-        let at = of_segment.ok_or_else(|| Error::Usage(format!("there is no segment {segment}")))?;
+        let seed = self.key_seed.ok_or_else(not_updatable)?;
+        if id.len() > ID_BYTES_MAX {
+            return Err(layout::id_too_long(id.len()));
+        }
+        // The limit of documents is that of their numbers.
+        let before = self.documents() as u32;
+        self.deleted_ids.add(seed, id, before);
+        if self.deleted_ids.memory() < DELETED_IDS_BYTES {
+            return Ok(());
+        }
+        self.seal_batch()?;
+        self.run_step(|writer| {
+            writer.finish_segment()?;
+            writer.resolve_deleted_ids()
+        })
+    }
+
+    /// Deletes documents of the newest commit, numbered as hits are, by the next commit. Returns the number of
+    /// those that were not deleted before. The index need not be updatable.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if `index` is not the commit on which the writer builds, or has no such document:
+    /// nothing is deleted, and the writer stays usable. Other errors stop the writer.
+    pub fn delete_documents(&mut self, index: &Index, documents: &[u32]) -> Result<u64> {
+        self.check_poisoned()?;
+        if index.manifests().count() != 1 || *index.manifest() != self.committed {
+            return Err(Error::Usage("documents of another commit cannot be deleted".to_string()));
+        }
+        let mut sorted = documents.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let all = self.committed.documents();
+        if let Some(last) = sorted.last().filter(|last| u64::from(**last) >= all) {
+            return Err(Error::Usage(format!("the index has no document {last}")));
+        }
+        self.run_step(|writer| {
+            let (mut rest, mut base, mut deleted) = (&sorted[..], 0, 0);
+            for at in 0..writer.committed.segments.len() {
+                let segment = &writer.committed.segments[at];
+                let (id, end) = (segment.id, base + segment.documents);
+                let (own, others) = rest.split_at(rest.partition_point(|document| *document < end));
+                let own: Vec<u32> = own.iter().map(|document| document - base).collect();
+                deleted += writer.delete_in_segment(id, own)?;
+                (rest, base) = (others, end);
+            }
+            Ok(deleted)
+        })
+    }
+
+    /// Deletes documents of a segment of the next commit. Returns the number of those that were not deleted
+    /// before.
+    pub(super) fn delete_in_segment(&mut self, segment: u64, documents: Vec<u32>) -> Result<u64> {
+        if documents.is_empty() {
+            return Ok(0);
+        }
+        let Some(of) = self.segments.iter().find(|of| of.id == segment) else { return Ok(0) };
         if !self.pending_deletes.contains_key(&segment) {
-            let open =
-                |writer: &mut IndexWriter| PendingDeletes::open(writer.disk.as_ref(), &writer.segments[at]);
-            let pending = self.run_step(open)?;
+            let pending = PendingDeletes::open(self.disk.as_ref(), of)?;
             self.pending_deletes.insert(segment, pending);
         }
-        let (meta, pending) = (&self.segments[at].meta, self.pending_deletes.get_mut(&segment));
-        let pending = pending.expect("inserted above");
-        if let Some(missing) = documents.iter().find(|document| **document >= meta.documents) {
-            return Err(Error::Usage(format!("segment {segment} has no document {missing}")));
+        let pending = self.pending_deletes.get_mut(&segment).expect("inserted above");
+        Ok(pending.delete(documents))
+    }
+
+    /// Deletes the documents of older segments that the newest segment replaces, those that it replaces itself,
+    /// and those whose ids were deleted.
+    pub(super) fn resolve_written_ids(&mut self) -> Result<()> {
+        let (Some(_), Some((newest, older))) = (self.key_seed, self.segments.split_last()) else {
+            return Ok(());
+        };
+        let open = |meta: &_| Segment::open(self.disk.as_ref(), &self.schema, Clone::clone(meta)).map(Arc::new);
+        let newer = open(&newest.meta)?;
+        let mut found = Vec::new();
+        let repeated = repeated_in(&newer)?;
+        let is_last = |document| repeated.binary_search(&document).is_err();
+        for of_older in older {
+            self.options.stop.check()?;
+            let segment = open(&of_older.meta)?;
+            let gone = self.deleted_of(of_older)?;
+            let replaced = replaced_in(&segment, |document| is_left(&gone, document), &newer, is_last)?;
+            found.push((of_older.id, replaced));
         }
-        let deleted = pending.documents.with(documents.iter().copied());
-        if deleted.len() as usize != pending.documents.len() as usize + documents.len() {
-            return Err(Error::Usage("a document is deleted twice".to_string()));
+        found.push((newest.id, repeated.clone()));
+        for (segment, documents) in found {
+            self.delete_in_segment(segment, documents)?;
         }
-        let is_possible = |field| statistics.field(field).documents as usize <= documents.len();
-        let fields = statistics.fields();
-        if fields > meta.fields.len() || !(0..fields).all(is_possible) {
-            return Err(Error::Usage("statistics of other documents".to_string()));
+        self.resolve_deleted_ids()
+    }
+
+    /// Deletes the documents of finished segments whose ids were deleted after they were written. No documents
+    /// but those of finished segments were.
+    pub(super) fn resolve_deleted_ids(&mut self) -> Result<()> {
+        if self.deleted_ids.is_empty() {
+            return Ok(());
         }
-        if !documents.is_empty() {
-            pending.documents = deleted;
-            pending.new.push(statistics);
+        let mut ids = std::mem::take(&mut self.deleted_ids);
+        ids.prepare();
+        let mut base = 0;
+        for at in 0..self.segments.len() {
+            self.options.stop.check()?;
+            let meta = self.segments[at].meta.clone();
+            let (id, documents) = (meta.id, meta.documents);
+            let segment = Segment::open(self.disk.as_ref(), &self.schema, meta)?;
+            let gone = self.deleted_of(&self.segments[at])?;
+            let deleted = deleted_in(&segment, base, |document| is_left(&gone, document), &ids)?;
+            self.delete_in_segment(id, deleted)?;
+            base += documents;
         }
         Ok(())
     }
 
-    /// Writes the files of the deletes since the last commit. A segment without other documents is dropped.
+    /// All deleted documents of a segment of the next commit so far.
+    pub(super) fn deleted_of(&self, segment: &ManifestSegment) -> Result<Option<DeletedDocuments>> {
+        match self.pending_deletes.get(&segment.id) {
+            Some(pending) => Ok(Some(pending.documents().clone())),
+            None => Ok(open_deletes(self.disk.as_ref(), segment)?.map(|deletes| deletes.documents().clone())),
+        }
+    }
+
+    /// Drops the segments whose documents are all deleted.
+    pub(super) fn drop_empty_segments(&mut self) {
+        let pending = &self.pending_deletes;
+        self.segments.retain(|segment| {
+            pending.get(&segment.id).is_none_or(|pending| pending.documents().len() < segment.documents)
+        });
+    }
+
+    /// Writes the files of the deletes since the last commit of the segments that are left.
     pub(super) fn write_deletes(&mut self) -> Result<()> {
         for (id, pending) in std::mem::take(&mut self.pending_deletes) {
-            let at = self.segments.iter().position(|segment| segment.id == id).expect("checked when added");
-            if pending.new.is_empty() {
-                continue;
-            }
-            if pending.documents.len() == self.segments[at].documents {
-                self.segments.remove(at);
-                continue;
-            }
+            let at = self.segments.iter().position(|segment| segment.id == id);
+            let Some(at) = at.filter(|_| !pending.new_documents().is_empty()) else { continue };
+            self.options.stop.check()?;
+            let segment = Segment::open(self.disk.as_ref(), &self.schema, self.segments[at].meta.clone())?;
+            let (threads, stop) = (self.encoding_threads().count, &self.options.stop);
+            let statistics = statistics_of(&segment, &self.schema, pending.new_documents(), threads, stop)?;
+            let (kept, layer) = pending.merge_layers(statistics)?;
             let layers = self.segments[at].deletes.take().map_or_else(Vec::new, |deletes| deletes.layers);
-            let (kept, new) = pending.merge_layers()?;
-            let layers = layers.into_iter().take(kept).collect();
-            self.segments[at].deletes = Some(self.write_deletes_of(id, &pending.documents, layers, &new)?);
+            let mut layers: Vec<_> = layers.into_iter().take(kept).collect();
+            let (number, of_layer) = (self.allocate_file_number()?, self.allocate_file_number()?);
+            let file = write_deletes(self.disk.as_ref(), number, id, pending.documents())?;
+            layers.push(write_deleted_statistics(self.disk.as_ref(), of_layer, id, &layer)?);
+            let documents = pending.documents().len();
+            self.segments[at].deletes = Some(DeletesMeta { documents, file, layers });
         }
         Ok(())
     }
+}
 
-    /// The deletes of a segment that has the documents of a group of segments.
-    pub(super) fn merge_deletes(
-        &mut self,
-        group: &[ManifestSegment],
-        meta: &SegmentMeta,
-    ) -> Result<Option<DeletesMeta>> {
-        let (mut documents, mut layers) = (DeletedDocuments::none(meta.documents), Vec::new());
-        let mut base = 0;
-        for segment in group {
-            if let Some(deletes) = open_deletes(self.disk.as_ref(), segment)? {
-                documents = documents.with(deletes.documents().iter().map(|document| base + document));
-                layers.extend(deletes.layers().iter().cloned());
-            }
-            base += segment.documents;
-        }
-        if documents.is_empty() {
-            return Ok(None);
-        }
-        let layers: Vec<&DeletedStatistics> = layers.iter().map(|layer| &**layer).collect();
-        let layer = DeletedStatistics::merge(&layers)?;
-        self.write_deletes_of(meta.id, &documents, Vec::new(), &layer).map(Some)
-    }
+fn is_left(deleted: &Option<DeletedDocuments>, document: u32) -> bool {
+    !deleted.as_ref().is_some_and(|deleted| deleted.contains(document))
+}
 
-    /// Writes all deleted documents of a segment, and the layer that follows those in `layers`.
-    fn write_deletes_of(
-        &mut self,
-        segment: u64,
-        documents: &DeletedDocuments,
-        mut layers: Vec<NumberedFile>,
-        layer: &DeletedStatistics,
-    ) -> Result<DeletesMeta> {
-        let (number, of_layer) = (self.allocate_file_number()?, self.allocate_file_number()?);
-        let file = write_deletes(self.disk.as_ref(), number, segment, documents)?;
-        layers.push(write_deleted_statistics(self.disk.as_ref(), of_layer, segment, layer)?);
-        Ok(DeletesMeta { documents: documents.len(), file, layers })
-    }
+fn not_updatable() -> Error {
+    Error::Usage(
+        "the index is not updatable: its documents cannot be found by their ids; make it updatable by a merge, or \
+         write it again"
+            .to_string(),
+    )
 }

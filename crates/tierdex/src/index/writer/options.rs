@@ -1,6 +1,6 @@
 //! The options of a writer.
 
-use crate::index::stop::StopSignal;
+use crate::index::{policy::MergePolicy, stop::StopSignal};
 use crate::{Error, Result, limits::MEMORY_MIN};
 
 /// Options of an [`IndexWriter`](crate::IndexWriter).
@@ -15,9 +15,15 @@ pub struct WriterOptions {
     /// Bytes of memory for postings and for batches of documents, at least 16 MiB; 1 GiB by default. More
     /// memory gives fewer and larger segments.
     pub memory: usize,
-    /// Whether a new index is updatable: its segments have keys, by which documents are found by their ids.
-    /// No two of its documents may then have the same id. An existing index keeps what it is.
+    /// Whether a new index is updatable: its documents are found by their ids, and of documents with the same
+    /// id the last one replaces the others. Takes 8 bytes a document. An existing index keeps what it is.
     pub updatable: bool,
+    /// Number of threads that encode posting lists when a segment is written or merged, at most what the
+    /// memory permits; by default the number of processors. The index does not depend on it.
+    pub threads: usize,
+    /// Which segments [`Merge::Keep`](crate::Merge::Keep) merges.
+    #[doc(hidden)]
+    pub policy: MergePolicy,
     /// The signal that another thread raises to stop the writer: the call in progress then returns
     /// [`Error::Interrupted`], and nothing is committed.
     pub stop: StopSignal,
@@ -25,7 +31,9 @@ pub struct WriterOptions {
 
 impl Default for WriterOptions {
     fn default() -> WriterOptions {
-        WriterOptions { memory: 1 << 30, updatable: false, stop: StopSignal::default() }
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let (policy, stop) = (MergePolicy::default(), StopSignal::default());
+        WriterOptions { memory: 1 << 30, updatable: false, threads, policy, stop }
     }
 }
 

@@ -10,11 +10,11 @@ use tierdex_io::Disk;
 /// Deletes of a segment that no commit has yet.
 pub(super) struct PendingDeletes {
     /// All deleted documents of the segment, with those of the last commit.
-    pub(super) documents: DeletedDocuments,
+    documents: DeletedDocuments,
     /// The layers of the last commit.
     layers: Vec<Arc<DeletedStatistics>>,
-    /// Statistics of the documents that are not in these.
-    pub(super) new: Vec<DeletedStatistics>,
+    /// The documents that are not in these, ascending.
+    new: Vec<u32>,
 }
 
 impl PendingDeletes {
@@ -27,12 +27,32 @@ impl PendingDeletes {
         Ok(PendingDeletes { documents, layers, new: Vec::new() })
     }
 
-    /// The number of layers of the last commit that are kept, and the layer that replaces the others. It is
-    /// less than half as large as the one before, unless there would be too many layers: so a commit writes
-    /// again only as much as it adds, on average, a few times.
-    pub(super) fn merge_layers(&self) -> Result<(usize, DeletedStatistics)> {
-        let mut merged = DeletedStatistics::merge(&self.new.iter().collect::<Vec<_>>())?;
-        let mut kept = self.layers.len();
+    /// Deletes documents of the segment. Returns the number of those that were not deleted before.
+    pub(super) fn delete(&mut self, mut documents: Vec<u32>) -> u64 {
+        documents.retain(|document| !self.documents.contains(*document));
+        documents.sort_unstable();
+        documents.dedup();
+        documents.iter().for_each(|document| self.documents.insert(*document));
+        self.new.extend_from_slice(&documents);
+        self.new.sort_unstable();
+        documents.len() as u64
+    }
+
+    /// All deleted documents.
+    pub(super) fn documents(&self) -> &DeletedDocuments {
+        &self.documents
+    }
+
+    /// The documents that no commit has deleted yet, ascending.
+    pub(super) fn new_documents(&self) -> &[u32] {
+        &self.new
+    }
+
+    /// The number of layers of the last commit that are kept, and the layer that replaces the others and has
+    /// these statistics of the new documents. It is less than half as large as the one before, unless there
+    /// would be too many layers: so a commit writes again only as much as it adds, on average, a few times.
+    pub(super) fn merge_layers(&self, statistics: DeletedStatistics) -> Result<(usize, DeletedStatistics)> {
+        let (mut merged, mut kept) = (statistics, self.layers.len());
         while let Some(last) = kept.checked_sub(1).map(|last| &self.layers[last]) {
             let is_large = last.are_terms_known() == merged.are_terms_known()
                 && 2 * merged.term_bytes() >= last.term_bytes();

@@ -69,7 +69,8 @@ impl KeysReader {
         &self.file
     }
 
-    fn pages(&self) -> usize {
+    /// Number of pages of entries.
+    pub fn pages(&self) -> usize {
         (self.documents as usize).div_ceil(KEY_PAGE_ENTRIES)
     }
 

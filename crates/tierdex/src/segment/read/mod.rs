@@ -24,7 +24,7 @@ pub use block_list::{BlockList, BlockLocation, ListPart};
 pub use deletes::open_deletes;
 pub(crate) use deletes::open_deletes_sharing;
 pub use ids::IdsReader;
-pub use keys::{KeysInput, KeysReader, MergedKeys};
+pub use keys::{KeysInput, KeysReader, KeysWalk, MergedKeys};
 pub use lists::{InlineList, RecordPart, SkipRecord};
 pub use norms::Norms;
 pub use open_segment::OpenSegment;

@@ -78,7 +78,7 @@ impl PageIndex {
         (page < self.pages).then_some(page as u64)
     }
 
-    fn separator(&self, page: usize) -> &[u8] {
+    pub(super) fn separator(&self, page: usize) -> &[u8] {
         let (ends, bytes) =
             self.content[PREFIX_KEY_BYTES * self.pages..].split_at(SEPARATOR_END_BYTES * self.pages);
         let end = |page| u32_at(ends, page).expect("each page has an end") as usize;

@@ -230,6 +230,12 @@ impl StoredReader {
         self.blocks
     }
 
+    /// The documents of a block.
+    pub fn block_documents(&self, number: u64) -> Result<Range<u32>> {
+        let (_, of) = self.block_range(number)?;
+        Ok(of.first..of.first + of.count)
+    }
+
     /// A block in compressed form.
     pub fn block(&self, number: u64) -> Result<PackedBlock> {
         let (range, BlockDocuments { count, raw_len, .. }) = self.block_range(number)?;

@@ -202,6 +202,19 @@ impl TermsReader {
         TermStream { reader: self, page: 0, cursor: None, term: Vec::new(), buffer: Vec::new() }
     }
 
+    /// As [`TermsReader::stream`], from the start of the page on that contains `first`, or the next term.
+    pub fn stream_from(&self, first: &[u8]) -> Result<TermStream<'_>> {
+        Ok(TermStream { page: self.page_of(first)?.unwrap_or(self.pages), ..self.stream() })
+    }
+
+    /// Separators that divide the terms into parts of `pages` pages each, in order. A separator is at least
+    /// the last term of its part, and less than the first term of the next.
+    pub fn separators(&self, pages: usize) -> Result<impl Iterator<Item = &[u8]>> {
+        let index = self.load_page_index(None)?;
+        let ends = (pages..self.pages as usize).step_by(pages);
+        Ok(ends.map(|end| index.separator(end - 1)))
+    }
+
     /// The page that contains `term`, if the dictionary contains it; `None` if it is greater than all terms.
     pub fn page_of(&self, term: &[u8]) -> Result<Option<u64>> {
         Ok(self.load_page_index(None)?.find(term))

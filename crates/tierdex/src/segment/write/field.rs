@@ -2,60 +2,16 @@
 //! terms in order, each with its postings, and document lengths.
 
 use super::super::layout::{FieldStats, FileKind, FileMeta, ListSizes};
+use super::encoded::{EncodedLists, ListSink};
 use super::file::{create, seal};
 use super::lists::ListsWriter;
+use super::postings::{PostingsEncoder, TermsEncoder};
 use super::superblock::{Superblock, SuperblockEncoder};
 use super::terms::{ListCounts, TermsWriter};
 use crate::limits::{DEFAULT_B, DEFAULT_K1};
 use crate::schema::{Field, NormKind};
 use crate::{Result, transform::impact::Impact, transform::norm};
 use tierdex_io::Disk;
-
-/// Appends the postings of one term: documents (increasing over all calls), frequencies, positions.
-pub struct PostingsWriter<'w, 'a> {
-    lists: &'w mut ListsWriter<'a>,
-    /// Sums over the postings so far.
-    counts: ListCounts,
-}
-
-impl PostingsWriter<'_, '_> {
-    /// Number of postings of the term so far.
-    pub fn postings(&self) -> u32 {
-        self.counts.postings
-    }
-
-    fn add_counts(&mut self, part: ListCounts) {
-        self.counts.postings += part.postings;
-        self.counts.occurrences += part.occurrences;
-    }
-
-    /// Appends a posting.
-    #[inline]
-    pub fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
-        self.add_counts(ListCounts { postings: 1, occurrences: u64::from(frequency) });
-        self.lists.add(document, frequency, positions)
-    }
-
-    /// Appends postings of a field without positions: a frequency for each document.
-    pub fn extend(&mut self, documents: &[u32], frequencies: &[u32]) -> Result<()> {
-        let occurrences = frequencies.iter().map(|&frequency| u64::from(frequency)).sum();
-        self.add_counts(ListCounts { postings: documents.len() as u32, occurrences });
-        self.lists.extend(documents, frequencies)
-    }
-
-    /// Appends an encoded superblock. All previous superblocks of the list must be full. For fields without
-    /// positions.
-    pub fn add_superblock(&mut self, superblock: &Superblock, counts: ListCounts) -> Result<()> {
-        self.add_counts(counts);
-        self.lists.add_superblock(superblock)
-    }
-
-    /// Appends a whole list shorter than a block, encoded by [`SuperblockEncoder::encode_inline_list`].
-    pub fn add_inline_list(&mut self, bytes: &[u8], counts: ListCounts) -> Result<()> {
-        self.add_counts(counts);
-        self.lists.add_inline_list(bytes)
-    }
-}
 
 /// Identifies the field, and the segment, whose files are written.
 #[derive(Clone, Copy)]
@@ -72,10 +28,18 @@ pub struct FieldTarget<'a> {
 
 /// Writes the terms and postings of one field.
 pub struct FieldWriter<'a> {
+    encoder: PostingsEncoder<'a>,
+    files: FieldFiles,
+}
+
+/// The files of a field but `norms`, while they are written.
+struct FieldFiles {
     number: usize,
     terms: TermsWriter,
-    lists: ListsWriter<'a>,
+    lists: ListsWriter,
     stats: FieldStats,
+    /// Sum of the frequencies of all lists so far.
+    occurrences: u64,
 }
 
 impl<'a> FieldWriter<'a> {
@@ -93,40 +57,70 @@ impl<'a> FieldWriter<'a> {
         let stats = FieldStats { documents, tokens, ..FieldStats::default() };
         let average = stats.average_length();
         let share = |impact| default_share(field.norms, impact, average);
-        let lists = ListsWriter::new(disk, segment, number, field, norms, &share)?;
+        let lists = ListsWriter::new(disk, segment, number, field)?;
         let terms = TermsWriter::new(create(disk, segment, number, FileKind::Terms)?, lists.skips_end())?;
-        let mut writer = FieldWriter { number, terms, lists, stats };
+        let files = FieldFiles { number, terms, lists, stats, occurrences: 0 };
+        let mut writer = FieldWriter { encoder: PostingsEncoder::new(field, norms, &share), files };
         body(&mut writer)?;
-        writer.finish()
+        writer.files.finish()
     }
 
     /// Number of documents that have the field.
     pub fn documents(&self) -> u32 {
-        self.stats.documents
+        self.files.stats.documents
+    }
+
+    /// Sum of the frequencies of all lists so far.
+    pub fn occurrences(&self) -> u64 {
+        self.files.occurrences
     }
 
     /// An encoder of superblocks of this field, for use in another thread.
-    pub fn encoder(&self) -> SuperblockEncoder<'a> {
-        self.lists.encoder()
+    pub fn superblock_encoder(&self) -> SuperblockEncoder<'a> {
+        self.encoder.superblock_encoder()
     }
 
-    /// Appends a term, greater than the previous one; `body` appends its postings, at least one.
-    pub fn term(
-        &mut self,
-        term: &[u8],
-        body: impl FnOnce(&mut PostingsWriter<'_, 'a>) -> Result<()>,
-    ) -> Result<()> {
-        let mut postings = PostingsWriter { lists: &mut self.lists, counts: ListCounts::default() };
-        body(&mut postings)?;
-        let counts = postings.counts;
+    /// An encoder of postings of this field, for use in another thread.
+    pub fn postings_encoder(&self) -> PostingsEncoder<'a> {
+        self.encoder.for_thread()
+    }
+
+    /// Appends terms, each greater than the one before.
+    pub fn terms(&mut self) -> TermsEncoder<'_, 'a> {
+        TermsEncoder::new(&mut self.encoder, &mut self.files)
+    }
+
+    /// Appends lists that were encoded by [`FieldWriter::postings_encoder`].
+    pub fn append(&mut self, lists: &EncodedLists) -> Result<()> {
+        lists.send_to(&mut self.files)
+    }
+}
+
+impl ListSink for FieldFiles {
+    fn add_positions(&mut self, bytes: &[u8]) -> Result<()> {
+        self.lists.add_positions(bytes)
+    }
+
+    fn add_superblock(&mut self, superblock: &Superblock) -> Result<()> {
+        self.lists.add_superblock(superblock)
+    }
+
+    fn add_inline_list(&mut self, positions: &[u8], list: &[u8]) -> Result<()> {
+        self.lists.add_inline_list(positions, list)
+    }
+
+    fn end_list(&mut self, term: &[u8], counts: ListCounts) -> Result<()> {
         let blocks = self.lists.finish_list()?;
         self.stats.postings += u64::from(counts.postings);
+        self.occurrences += counts.occurrences;
         if blocks.is_some() {
             self.stats.lists.block_postings += u64::from(counts.postings);
         }
         self.terms.add(term, counts, self.lists.skips_end(), blocks)
     }
+}
 
+impl FieldFiles {
     fn finish(self) -> Result<(FieldStats, Vec<FileMeta>)> {
         let (file, terms) = self.terms.finish()?;
         let lists = ListSizes { block_postings: self.stats.lists.block_postings, ..self.lists.sizes() };

@@ -1,5 +1,5 @@
-//! Writes posting lists: full blocks to `postings` and `positions`, and at the end of each list its skip
-//! record to `skips`.
+//! Writes encoded posting lists: full blocks to `postings` and `positions`, and at the end of each list its
+//! skip record to `skips`.
 //!
 //! A list shorter than one block is stored inline in its skip record. The record of a longer list has three
 //! parts (docs/format/skips.md): max share and last document of each superblock of 32 blocks; an entry for
@@ -10,16 +10,13 @@ use super::super::layout::{
     CHUNK_ALIGNMENT_BYTES_MAX, CHUNK_SUPERBLOCKS_MAX, FileKind, FileMeta, ListSizes, chunk_alignment,
 };
 use super::file::{create, seal};
-use super::superblock::{ShareFn, Superblock, SuperblockEncoder, push_u16};
-use crate::limits::{BLOCK, SUPERBLOCK};
-use crate::transform::block::{Block, BlockEncoder};
-use crate::{Error, Result, bytes::push_varint, schema::Field};
+use super::superblock::{Superblock, push_u16};
+use crate::{Error, Result, bytes::push_varint, limits::SUPERBLOCK, schema::Field};
 use std::ops::Range;
 use tierdex_io::{Disk, SealedWriter};
 
 /// Writes the posting lists of one field.
-pub(super) struct ListsWriter<'a> {
-    encoder: SuperblockEncoder<'a>,
+pub(super) struct ListsWriter {
     skips: SealedWriter,
     postings: SealedWriter,
     /// Every chunk in `postings` starts at a multiple of this number of bytes.
@@ -28,25 +25,11 @@ pub(super) struct ListsWriter<'a> {
     /// compressed frequencies are then aligned, and can be used in place.
     documents_first: bool,
     positions: Option<SealedWriter>,
-    pending: PendingBlock,
-    superblock: Superblock,
     chunk: ListChunk,
     record: SkipRecordBuilder,
-    /// Whether the current list is inline and was written by [`ListsWriter::add_inline_list`].
-    is_inline_written: bool,
     sizes: ListSizes,
     /// Scratch buffer for bytes to write.
     bytes: Vec<u8>,
-}
-
-/// Postings of the block that is not full yet.
-#[derive(Default)]
-struct PendingBlock {
-    /// Last document of the block before; `u32::MAX` in the first block.
-    before: u32,
-    documents: Vec<u32>,
-    frequencies: Vec<u32>,
-    positions: Vec<u32>,
 }
 
 /// Superblocks that are written together. If their frequencies take more bytes than their documents, all
@@ -83,38 +66,18 @@ struct SkipRecordBuilder {
     blocks: usize,
 }
 
-impl<'a> ListsWriter<'a> {
-    /// `norms` contains the norm code of each document of the segment.
-    pub(super) fn new(
-        disk: &dyn Disk,
-        segment: u64,
-        number: usize,
-        field: &Field,
-        norms: &'a [u8],
-        share: ShareFn<'a>,
-    ) -> Result<ListsWriter<'a>> {
+impl ListsWriter {
+    /// Creates the files.
+    pub(super) fn new(disk: &dyn Disk, segment: u64, number: usize, field: &Field) -> Result<ListsWriter> {
         let file = |kind| create(disk, segment, number, kind);
         Ok(ListsWriter {
-            encoder: SuperblockEncoder::new(
-                BlockEncoder::new(field.doc_codec, field.freq_codec),
-                norms,
-                share,
-            ),
             skips: file(FileKind::Skips)?,
             postings: file(FileKind::Postings)?,
             alignment: chunk_alignment(field),
             documents_first: field.doc_codec.is_uncompressed() && !field.freq_codec.is_uncompressed(),
             positions: field.positions.then(|| file(FileKind::Positions)).transpose()?,
-            pending: PendingBlock {
-                before: u32::MAX,
-                documents: Vec::with_capacity(BLOCK),
-                frequencies: Vec::with_capacity(BLOCK),
-                positions: Vec::new(),
-            },
-            superblock: Superblock::default(),
             chunk: ListChunk::default(),
             record: SkipRecordBuilder::default(),
-            is_inline_written: false,
             sizes: ListSizes::default(),
             bytes: Vec::new(),
         })
@@ -125,64 +88,31 @@ impl<'a> ListsWriter<'a> {
         self.sizes
     }
 
-    /// A superblock encoder for the field.
-    pub(super) fn encoder(&self) -> SuperblockEncoder<'a> {
-        self.encoder.clone()
-    }
-
     /// Offset in `skips` of the end of the last record.
     pub(super) fn skips_end(&self) -> u64 {
         self.skips.position()
     }
 
-    /// Appends a posting to the current list. Positions are ignored if the field has none.
-    #[inline]
-    pub(super) fn add(&mut self, document: u32, frequency: u32, positions: &[u32]) -> Result<()> {
-        self.pending.documents.push(document);
-        self.pending.frequencies.push(frequency);
-        if self.positions.is_some() {
-            self.pending.positions.extend_from_slice(positions);
+    /// Appends the encoded positions of the next block of the current list.
+    pub(super) fn add_positions(&mut self, bytes: &[u8]) -> Result<()> {
+        let (record, Some(positions)) = (&mut self.record, &mut self.positions) else { return Ok(()) };
+        let starts_superblock = record.positions_lens.is_empty();
+        if starts_superblock && record.blocks == 0 {
+            record.starts[1] = positions.position();
         }
-        if self.pending.documents.len() == BLOCK { self.close_block() } else { Ok(()) }
-    }
-
-    /// Appends postings to the current list: increasing documents, and the frequency of each. For fields
-    /// without positions. Whole blocks are encoded from the given slices, without a copy.
-    pub(super) fn extend(&mut self, mut documents: &[u32], mut frequencies: &[u32]) -> Result<()> {
-        debug_assert!(self.positions.is_none() && documents.len() == frequencies.len());
-        while !documents.is_empty() {
-            let filled = self.pending.documents.len();
-            let count = documents.len().min(BLOCK - filled);
-            let (block_documents, later_documents) = documents.split_at(count);
-            let (block_frequencies, later_frequencies) = frequencies.split_at(count);
-            (documents, frequencies) = (later_documents, later_frequencies);
-            if count == BLOCK {
-                let before = self.pending.before;
-                self.write_block(Block {
-                    before,
-                    documents: block_documents,
-                    frequencies: block_frequencies,
-                    positions: &[],
-                })?;
-                self.pending.before = block_documents[BLOCK - 1];
-                continue;
-            }
-            self.pending.documents.extend_from_slice(block_documents);
-            self.pending.frequencies.extend_from_slice(block_frequencies);
-            if filled + count == BLOCK {
-                self.close_block()?;
-            }
+        if starts_superblock {
+            record.positions_start = Some(positions.position() - record.starts[1]);
         }
+        positions.write(bytes)?;
+        record.positions_lens.extend_from_slice(&length_to_u32(bytes.len())?.to_le_bytes());
         Ok(())
     }
 
-    /// Appends a closed superblock to the current list, whose previous superblocks are full. For fields
-    /// without positions.
+    /// Appends a closed superblock to the current list, whose previous superblocks are full. Positions of its
+    /// blocks were added before.
     pub(super) fn add_superblock(&mut self, superblock: &Superblock) -> Result<()> {
-        debug_assert!(self.pending.documents.is_empty() && self.superblock.blocks == 0);
         self.chunk.append(superblock);
         self.record.append(superblock)?;
-        self.pending.before = superblock.last_document();
         if self.chunk.lens.len() >= CHUNK_SUPERBLOCKS_MAX * SUPERBLOCK { self.write_chunk() } else { Ok(()) }
     }
 
@@ -234,30 +164,24 @@ impl<'a> ListsWriter<'a> {
         Ok(())
     }
 
-    /// Writes a whole list shorter than a block, encoded by [`SuperblockEncoder::encode_inline_list`], as the
-    /// current list.
-    pub(super) fn add_inline_list(&mut self, bytes: &[u8]) -> Result<()> {
-        self.is_inline_written = true;
-        self.sizes.inline_bytes += bytes.len() as u64;
-        Ok(self.skips.write(bytes)?)
+    /// Writes a whole list shorter than a block, and its positions, as the current list.
+    pub(super) fn add_inline_list(&mut self, positions: &[u8], list: &[u8]) -> Result<()> {
+        self.bytes.clear();
+        if let Some(file) = &mut self.positions {
+            push_varint(&mut self.bytes, file.position());
+            push_varint(&mut self.bytes, positions.len() as u64);
+            file.write(positions)?;
+        }
+        self.bytes.extend_from_slice(list);
+        self.sizes.inline_bytes += self.bytes.len() as u64;
+        Ok(self.skips.write(&self.bytes)?)
     }
 
     /// Ends the current list and writes its skip record. Returns the byte range of its blocks in `postings`;
     /// `None` for an inline list.
     pub(super) fn finish_list(&mut self) -> Result<Option<Range<u64>>> {
-        if std::mem::take(&mut self.is_inline_written) {
+        if self.record.blocks == 0 {
             return Ok(None);
-        }
-        if self.record.blocks + self.superblock.blocks == 0 {
-            self.write_inline()?;
-            self.pending.before = u32::MAX;
-            return Ok(None);
-        }
-        if !self.pending.documents.is_empty() {
-            self.close_block()?;
-        }
-        if self.superblock.blocks > 0 {
-            self.close_superblock()?;
         }
         if !self.chunk.lens.is_empty() {
             self.write_chunk()?;
@@ -267,7 +191,6 @@ impl<'a> ListsWriter<'a> {
         self.skips.write(&self.bytes)?;
         let start = self.record.starts[0];
         self.record.clear();
-        self.pending.before = u32::MAX;
         Ok(Some(start..self.postings.position()))
     }
 
@@ -281,82 +204,6 @@ impl<'a> ListsWriter<'a> {
             files.push(seal(positions, number, FileKind::Positions)?);
         }
         Ok(files)
-    }
-
-    fn write_inline(&mut self) -> Result<()> {
-        let block = self.pending.as_block();
-        self.bytes.clear();
-        if let Some(positions) = &mut self.positions {
-            check_positions_count(block.positions)?;
-            push_varint(&mut self.bytes, positions.position());
-            let mut encoded = Vec::new();
-            self.encoder.blocks.encode_positions(block, &mut encoded);
-            positions.write(&encoded)?;
-            push_varint(&mut self.bytes, encoded.len() as u64);
-        }
-        self.encoder.encode_inline_list(block, &mut self.bytes);
-        self.sizes.inline_bytes += self.bytes.len() as u64;
-        self.skips.write(&self.bytes)?;
-        self.pending.clear();
-        Ok(())
-    }
-
-    fn close_block(&mut self) -> Result<()> {
-        let pending = std::mem::take(&mut self.pending);
-        let written = self.write_block(pending.as_block());
-        self.pending = pending;
-        self.pending.start_next_block();
-        written
-    }
-
-    fn write_block(&mut self, block: Block<'_>) -> Result<()> {
-        if let Some(positions) = &mut self.positions {
-            check_positions_count(block.positions)?;
-            let record = &mut self.record;
-            if record.blocks + self.superblock.blocks == 0 {
-                record.starts[1] = positions.position();
-            }
-            if self.superblock.blocks == 0 {
-                record.positions_start = Some(positions.position() - record.starts[1]);
-            }
-            self.bytes.clear();
-            self.encoder.blocks.encode_positions(block, &mut self.bytes);
-            positions.write(&self.bytes)?;
-            record.positions_lens.extend_from_slice(&length_to_u32(self.bytes.len())?.to_le_bytes());
-        }
-        self.encoder.add(block, &mut self.superblock);
-        if self.superblock.is_full() { self.close_superblock() } else { Ok(()) }
-    }
-
-    fn close_superblock(&mut self) -> Result<()> {
-        let mut superblock = std::mem::take(&mut self.superblock);
-        self.encoder.close(&mut superblock);
-        let written = self.add_superblock(&superblock);
-        superblock.clear();
-        self.superblock = superblock;
-        written
-    }
-}
-
-impl PendingBlock {
-    fn as_block(&self) -> Block<'_> {
-        Block {
-            before: self.before,
-            documents: &self.documents,
-            frequencies: &self.frequencies,
-            positions: &self.positions,
-        }
-    }
-
-    fn start_next_block(&mut self) {
-        self.before = self.documents[self.documents.len() - 1];
-        self.clear();
-    }
-
-    fn clear(&mut self) {
-        self.documents.clear();
-        self.frequencies.clear();
-        self.positions.clear();
     }
 }
 
@@ -429,12 +276,4 @@ impl SkipRecordBuilder {
 fn length_to_u32(len: usize) -> Result<u32> {
     u32::try_from(len)
         .map_err(|_| Error::TooLarge(format!("{len} bytes in one block of a list are too many")))
-}
-
-/// Checks that the number of positions of a block fits in 32 bits, as readers require.
-fn check_positions_count(positions: &[u32]) -> Result<()> {
-    match u32::try_from(positions.len()) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Error::TooLarge("2^32 positions and more in one block of a list are too many".into())),
-    }
 }

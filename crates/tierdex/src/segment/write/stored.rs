@@ -83,6 +83,11 @@ impl StoredWriter {
         Ok(StoredWriter { file, members, index: Vec::new(), blocks: 0, documents: 0 })
     }
 
+    /// Number of documents so far.
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
     /// Moves the closed blocks to the file.
     pub fn add_blocks(&mut self, blocks: &mut StoredBlocks) -> Result<()> {
         let mut closed = blocks.blocks.drain(..);

@@ -94,9 +94,43 @@ impl Superblock {
         self.last.last_chunk().map_or(u32::MAX, |bytes| u32::from_le_bytes(*bytes))
     }
 
+    /// Bytes of memory that the encoded blocks take.
+    pub(super) fn encoded_bytes(&self) -> usize {
+        self.arrays().iter().map(|bytes| bytes.len()).sum()
+    }
+
     /// Removes all blocks.
     pub fn clear(&mut self) {
-        for bytes in [
+        self.arrays_mut().into_iter().for_each(Vec::clear);
+        self.pairs.clear();
+        (self.max_share, self.blocks) = (0, 0);
+    }
+
+    /// Replaces all blocks by those of a closed superblock. Reuses the memory.
+    pub(super) fn copy_closed(&mut self, other: &Superblock) {
+        self.clear();
+        for (to, from) in self.arrays_mut().into_iter().zip(other.arrays()) {
+            to.extend_from_slice(from);
+        }
+        (self.max_share, self.blocks) = (other.max_share, other.blocks);
+    }
+
+    fn arrays(&self) -> [&Vec<u8>; 9] {
+        [
+            &self.docs,
+            &self.freqs,
+            &self.last,
+            &self.block_max_shares,
+            &self.docs_lens,
+            &self.freqs_lens,
+            &self.impact_lens,
+            &self.block_impacts,
+            &self.impacts,
+        ]
+    }
+
+    fn arrays_mut(&mut self) -> [&mut Vec<u8>; 9] {
+        [
             &mut self.docs,
             &mut self.freqs,
             &mut self.last,
@@ -106,11 +140,7 @@ impl Superblock {
             &mut self.impact_lens,
             &mut self.block_impacts,
             &mut self.impacts,
-        ] {
-            bytes.clear();
-        }
-        self.pairs.clear();
-        (self.max_share, self.blocks) = (0, 0);
+        ]
     }
 }
 
