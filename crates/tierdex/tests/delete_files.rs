@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use support::corpus::{TestDocument, random_documents};
-use support::delete_script::live_documents;
+use support::delete_script::live_ids;
 use support::deleted::{delete, statistics_of, updatable_writer};
-use support::{add_documents, assert_sound, schema};
+use support::{NO_MERGES, add_documents, assert_sound, schema};
 use tierdex::commit::{KeySeed, Manifest};
 use tierdex::internal::index::check_on;
-use tierdex::internal::segment::deletes::{DeletedStatistics, FieldDeletes, TermDeletes, open_deletes};
+use tierdex::internal::segment::deletes::{DeletedStatistics, TermDeletes, open_deletes};
 use tierdex::internal::segment::read::FILES;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Schema, Stored};
@@ -52,7 +52,7 @@ fn terms_of<'s>(all: impl Iterator<Item = &'s DeletedStatistics>) -> BTreeMap<(u
 /// Compares the deletes of the newest commit with the documents that are left: sets, terms and sums.
 fn check_against(disk: &MemDisk, docs: &[TestDocument], left: &BTreeSet<&str>) {
     assert_sound(disk);
-    let live: BTreeSet<String> = live_documents(disk).unwrap().into_iter().map(|live| live.id).collect();
+    let live: BTreeSet<String> = live_ids(disk).unwrap().into_iter().collect();
     assert!(live.iter().map(String::as_str).eq(left.iter().copied()));
     let (index, manifest) = (Index::open_on(Arc::new(disk.clone())).unwrap(), manifest(disk));
     let (searcher, mut first) = (index.searcher(), 0);
@@ -92,22 +92,9 @@ proptest! {
         let (disk, mut writer) = build_parts(&[&docs[..60], &docs[60..90]]);
         let (mut next, mut left) = (90, docs[..90].iter().map(|doc| doc.id.as_str()).collect::<BTreeSet<_>>());
         for (deleted, added, kind) in &steps {
-            let mut of_segments: BTreeMap<u64, Vec<(u32, &TestDocument)>> = BTreeMap::new();
-            for live in live_documents(&disk).unwrap() {
-                let number = docs.iter().position(|doc| doc.id == live.id).unwrap();
-                if deleted.contains(&number) {
-                    of_segments.entry(live.segment).or_default().push((live.number, &docs[number]));
-                    left.remove(docs[number].id.as_str());
-                }
-            }
-            // One call of each segment, or of each document.
-            for (segment, deleted) in of_segments {
-                let size = if kind % 2 == 0 { 1 } else { deleted.len() };
-                for deleted in deleted.chunks(size) {
-                    let (numbers, of): (Vec<u32>, Vec<TestDocument>) =
-                        deleted.iter().map(|(number, doc)| (*number, (*doc).clone())).unzip();
-                    writer.delete_documents(segment, &numbers, statistics_of(&schema(), &of)).unwrap();
-                }
+            for doc in deleted.iter().filter(|number| **number < next).map(|number| &docs[*number]) {
+                writer.delete(&doc.id).unwrap();
+                left.remove(doc.id.as_str());
             }
             let added = &docs[next..(next + added).min(docs.len())];
             add_documents(&mut writer, added);
@@ -131,7 +118,7 @@ fn layers_of_statistics_merge_geometrically() {
     let (disk, mut writer) = build_parts(&[&docs]);
     let (mut counts, mut sizes) = (BTreeSet::new(), Vec::new());
     for number in 0..120 {
-        delete(&mut writer, 1, &docs, number..number + 1).unwrap();
+        delete(&mut writer, &docs, number..number + 1);
         writer.commit(Merge::Keep).unwrap();
         let manifest = manifest(&disk);
         let deletes = manifest.segments[0].deletes.as_ref().unwrap();
@@ -149,14 +136,14 @@ fn layers_of_statistics_merge_geometrically() {
 fn a_segment_without_documents_is_dropped() {
     let docs = random_documents(4, 20);
     let (disk, mut writer) = build_parts(&[&docs[..12], &docs[12..]]);
-    delete(&mut writer, 1, &docs, 0..5).unwrap();
+    delete(&mut writer, &docs, 0..5);
     writer.commit(Merge::Keep).unwrap();
-    delete(&mut writer, 1, &docs, 5..12).unwrap();
+    delete(&mut writer, &docs, 5..12);
     writer.commit(Merge::Keep).unwrap();
     assert!(manifest(&disk).segments.iter().map(|segment| segment.id).eq([2]));
     check_against(&disk, &docs, &docs[12..].iter().map(|doc| doc.id.as_str()).collect());
     // All documents of the index.
-    delete(&mut writer, 2, &docs[12..], 0..8).unwrap();
+    delete(&mut writer, &docs[12..], 0..8);
     writer.commit(Merge::Keep).unwrap();
     assert_eq!((manifest(&disk).segments.len(), manifest(&disk).live_documents()), (0, 0));
     assert_sound(&disk);
@@ -164,54 +151,70 @@ fn a_segment_without_documents_is_dropped() {
 }
 
 #[test]
-fn impossible_deletes_are_rejected() {
+fn deletes_that_were_not_committed_are_lost() {
     let docs = random_documents(5, 10);
     let (disk, mut writer) = build_parts(&[&docs]);
-    let statistics = |numbers: std::ops::Range<usize>| statistics_of(&schema(), &docs[numbers]);
-    let many = DeletedStatistics::without_terms(vec![FieldDeletes::default(); 3]);
-    for (segment, documents, statistics, expected) in [
-        (7, vec![0], statistics(0..1), "there is no segment 7"),
-        (1, vec![10], statistics(0..1), "has no document 10"),
-        (1, vec![2, 2], statistics(0..1), "deleted twice"),
-        (1, vec![2], statistics(0..2), "statistics of other documents"),
-        (1, vec![2], many, "statistics of other documents"),
-    ] {
-        let error = writer.delete_documents(segment, &documents, statistics).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-    }
-    writer.commit(Merge::Keep).unwrap();
-    assert_eq!(manifest(&disk).generation, 1, "nothing was deleted");
     for _ in 0..2 {
-        writer.delete_documents(1, &[3], statistics(3..4)).unwrap();
-        // Deletes that were not committed are lost.
+        delete(&mut writer, &docs, 3..4);
         drop(writer);
+        assert_eq!((manifest(&disk).documents(), manifest(&disk).live_documents()), (10, 10));
         writer = updatable(&disk, &schema(), OpenMode::Append);
     }
-    writer.delete_documents(1, &[3], statistics(3..4)).unwrap();
+    delete(&mut writer, &docs, 3..4);
+    // Once more, and an id that no document has.
+    delete(&mut writer, &docs, 3..4);
+    writer.delete("unknown").unwrap();
     writer.commit(Merge::Keep).unwrap();
-    drop(writer);
-    let mut writer = updatable(&disk, &schema(), OpenMode::Append);
-    let error = writer.delete_documents(1, &[3], statistics(3..4)).unwrap_err().to_string();
-    assert!(error.contains("deleted twice"), "{error}");
     assert_eq!((manifest(&disk).documents(), manifest(&disk).live_documents()), (10, 9));
+    delete(&mut writer, &docs, 3..4);
+    writer.commit(Merge::Keep).unwrap();
+    assert_eq!(manifest(&disk).generation, 2, "nothing was deleted");
 }
 
-/// Terms that are not known: numbers of documents are checked, and the index is sound.
+/// Documents are deleted by their numbers in the newest commit, of an index that is not updatable too.
+#[test]
+fn documents_are_deleted_by_their_numbers() {
+    let docs = random_documents(6, 30);
+    let disk = MemDisk::new();
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    let options = WriterOptions { policy: NO_MERGES, ..WriterOptions::default() };
+    let mut writer = IndexWriter::open(shared.clone(), schema(), OpenMode::New, options).unwrap();
+    for part in [&docs[..10], &docs[10..]] {
+        add_documents(&mut writer, part);
+        writer.commit(Merge::Keep).unwrap();
+    }
+    let index = Index::open_on(shared.clone()).unwrap();
+    let error = writer.delete_documents(&index, &[3, 30]).unwrap_err().to_string();
+    assert!(error.contains("has no document 30"), "{error}");
+    assert!(writer.delete(&docs[1].id).unwrap_err().to_string().contains("not updatable"));
+    assert_eq!(writer.delete_documents(&index, &[12, 3, 29, 3]).unwrap(), 3);
+    assert_eq!(writer.delete_documents(&index, &[4, 3]).unwrap(), 1);
+    writer.commit(Merge::Keep).unwrap();
+    let error = writer.delete_documents(&index, &[5]).unwrap_err().to_string();
+    assert!(error.contains("another commit"), "{error}");
+    let gone = [3, 4, 12, 29];
+    let left = docs.iter().enumerate().filter(|(number, _)| !gone.contains(number));
+    check_against(&disk, &docs, &left.map(|(_, doc)| doc.id.as_str()).collect());
+}
+
+/// Without stored values the terms of deleted documents are not known: numbers of documents are checked, and the
+/// index is sound.
 #[test]
 fn documents_are_deleted_without_their_terms() {
     let docs = random_documents(6, 30);
-    let (disk, mut writer) = build_parts(&[&docs]);
-    let known = statistics_of(&schema(), &docs[..1]);
-    let without = DeletedStatistics::without_terms((0..2).map(|field| known.field(field)).collect());
-    writer.delete_documents(1, &[0], without).unwrap();
+    let unstored = Schema { stored: Stored::Nothing, ..schema() };
+    let disk = MemDisk::new();
+    let mut writer = updatable(&disk, &unstored, OpenMode::New);
+    add_documents(&mut writer, &docs);
     writer.commit(Merge::Keep).unwrap();
-    delete(&mut writer, 1, &docs, 1..3).unwrap();
+    delete(&mut writer, &docs, 0..3);
     writer.commit(Merge::Keep).unwrap();
     assert_sound(&disk);
     let deletes = open_deletes(&disk, &manifest(&disk).segments[0]).unwrap().unwrap();
-    assert!(!deletes.are_terms_known() && deletes.layers()[1].are_terms_known());
+    assert!(!deletes.are_terms_known());
     writer.commit(Merge::One).unwrap();
     assert_sound(&disk);
+    assert_eq!((manifest(&disk).documents(), manifest(&disk).segments[0].live_documents()), (27, 27));
 }
 
 /// Whether an index is updatable is decided when it is made, and kept.
@@ -278,16 +281,22 @@ fn documents_are_found_by_their_ids() {
     }
 }
 
+/// A commit that forgets its deletes has two documents of an id.
 #[test]
 fn a_check_finds_two_documents_of_an_id() {
     let docs = [("a", "one"), ("b", "two"), ("a", "three")];
     let docs = docs.map(|(id, text)| TestDocument::new(id, "", text));
     for parts in [vec![&docs[..]], vec![&docs[..2], &docs[2..]]] {
-        let (disk, mut writer) = build_parts(&parts);
+        let (disk, writer) = build_parts(&parts);
+        assert_sound(&disk);
+        drop(writer);
+        let mut manifest = manifest(&disk);
+        assert_eq!((manifest.documents(), manifest.live_documents()), (3, 2));
+        manifest.segments.iter_mut().for_each(|segment| segment.deletes = None);
+        manifest.generation += 1;
+        manifest.prepare(&disk, "manifest.tmp").unwrap();
+        manifest.publish(&disk, "manifest.tmp").unwrap();
         let problems = check_on(&disk).unwrap().problems;
         assert!(problems.len() == 1 && problems[0].to_string().contains("has the id of another document"));
-        delete(&mut writer, 1, &docs, 0..1).unwrap();
-        writer.commit(Merge::Keep).unwrap();
-        assert_sound(&disk);
     }
 }

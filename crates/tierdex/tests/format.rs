@@ -46,7 +46,7 @@ fn deleted_example_index() -> MemDisk {
         deleted::updatable_writer(&(Arc::new(disk.clone()) as _), &schema, OpenMode::New).unwrap();
     support::add_documents(&mut writer, &docs);
     writer.commit(Merge::Keep).unwrap();
-    deleted::delete(&mut writer, 1, &docs, [1].into_iter()).unwrap();
+    deleted::delete(&mut writer, &docs, [1].into_iter());
     writer.commit(Merge::Keep).unwrap();
     disk
 }

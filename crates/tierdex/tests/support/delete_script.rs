@@ -1,14 +1,14 @@
 //! A script of commits that add and delete documents, with the ids that are left after each.
 
 use super::corpus::{TestDocument, random_documents};
-use super::deleted::{statistics_of, updatable_writer};
+use super::deleted::updatable_writer;
 use super::script::{ScriptOutcome, check_no_orphans};
 use super::{add_documents, schema};
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use tierdex::commit::Manifest;
 use tierdex::internal::{index::check_on, segment::deletes::open_deletes};
 use tierdex::io::{Disk, FaultDisk, FaultPlan, MemDisk, OpClass};
-use tierdex::{Error, Index, IndexWriter, Merge, OpenMode};
+use tierdex::{Error, Index, Merge, OpenMode};
 
 /// What two writers do, one after the other.
 pub struct DeleteScript {
@@ -23,22 +23,15 @@ struct DeleteCommit {
     merge: Merge,
 }
 
-/// A document that a commit has: its segment, its number in it, and its id.
-pub struct LiveDocument {
-    pub segment: u64,
-    pub number: u32,
-    pub id: String,
-}
-
-/// The documents of the newest commit that are not deleted.
-pub fn live_documents(disk: &MemDisk) -> tierdex::Result<Vec<LiveDocument>> {
+/// The ids of the documents of the newest commit that are not deleted.
+pub fn live_ids(disk: &MemDisk) -> tierdex::Result<Vec<String>> {
     let index = Index::open_on(Arc::new(disk.clone()))?;
     let (searcher, mut first, mut live) = (index.searcher(), 0, Vec::new());
     for segment in &index.manifest().segments {
         let deletes = open_deletes(disk, segment)?;
         let is_deleted = |number| deletes.as_ref().is_some_and(|of| of.documents().contains(number));
         for number in (0..segment.documents).filter(|number| !is_deleted(*number)) {
-            live.push(LiveDocument { segment: segment.id, number, id: searcher.id(first + number)? });
+            live.push(searcher.id(first + number)?);
         }
         first += segment.documents;
     }
@@ -88,21 +81,9 @@ impl DeleteScript {
             for commit in commits {
                 let added = &self.docs[commit.added.clone()];
                 added.iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))?;
-                self.delete(&mut writer, disk.inner(), &commit.deleted)?;
+                commit.deleted.iter().try_for_each(|number| writer.delete(&self.docs[*number].id))?;
                 *acknowledged = writer.commit(commit.merge)?;
             }
-        }
-        Ok(())
-    }
-
-    /// Deletes documents, which are looked up on the disk without faults.
-    fn delete(&self, writer: &mut IndexWriter, disk: &MemDisk, deleted: &[usize]) -> tierdex::Result<()> {
-        let live = if deleted.is_empty() { Vec::new() } else { live_documents(disk)? };
-        for number in deleted {
-            let doc = &self.docs[*number];
-            let found = live.iter().find(|live| live.id == doc.id).expect("it is live");
-            let statistics = statistics_of(&schema(), std::slice::from_ref(doc));
-            writer.delete_documents(found.segment, &[found.number], statistics)?;
         }
         Ok(())
     }
@@ -149,8 +130,7 @@ impl DeleteScript {
 
 /// Checks an index, and that it has these ids.
 fn check_live(disk: &MemDisk, expected: &BTreeSet<String>) -> Result<(), String> {
-    let live = live_documents(disk).map_err(|error| error.to_string())?;
-    let ids: Vec<String> = live.into_iter().map(|live| live.id).collect();
+    let ids = live_ids(disk).map_err(|error| error.to_string())?;
     if ids.len() != expected.len() || !ids.iter().all(|id| expected.contains(id)) {
         return Err(format!("{ids:?}, not {expected:?}"));
     }

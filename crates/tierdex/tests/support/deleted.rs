@@ -1,7 +1,7 @@
 //! Indexes that are updatable and have deleted documents, by the numbers of segments and documents.
 
 use super::corpus::TestDocument;
-use super::{add_documents, index_in_memory};
+use super::{NO_MERGES, add_documents, index_in_memory};
 use std::{ops::Range, sync::Arc};
 use tierdex::internal::segment::deletes::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
 use tierdex::io::{Disk, MemDisk};
@@ -27,26 +27,18 @@ pub fn statistics_of(schema: &Schema, docs: &[TestDocument]) -> DeletedStatistic
     builder.finish().unwrap()
 }
 
-/// Deletes documents of a segment, which has the documents `docs`.
-pub fn delete(
-    writer: &mut IndexWriter,
-    segment: u64,
-    docs: &[TestDocument],
-    numbers: impl Iterator<Item = usize>,
-) -> tierdex::Result<()> {
-    let numbers: Vec<u32> = numbers.map(|number| number as u32).collect();
-    let deleted: Vec<_> = numbers.iter().map(|number| docs[*number as usize].clone()).collect();
-    let statistics = statistics_of(writer.schema(), &deleted);
-    writer.delete_documents(segment, &numbers, statistics)
+/// Deletes some of these documents by their ids.
+pub fn delete(writer: &mut IndexWriter, docs: &[TestDocument], numbers: impl Iterator<Item = usize>) {
+    numbers.for_each(|number| writer.delete(&docs[number].id).unwrap());
 }
 
-/// A writer of an index that is updatable.
+/// A writer of an index that is updatable, whose commits merge no segments unless they merge all.
 pub fn updatable_writer(
     disk: &Arc<dyn Disk>,
     schema: &Schema,
     mode: OpenMode,
 ) -> tierdex::Result<IndexWriter> {
-    let options = WriterOptions { updatable: true, ..WriterOptions::default() };
+    let options = WriterOptions { updatable: true, policy: NO_MERGES, ..WriterOptions::default() };
     IndexWriter::open(disk.clone(), schema.clone(), mode, options)
 }
 
@@ -59,9 +51,9 @@ pub fn build_deleted(schema: &Schema, docs: &[TestDocument], cut: usize, lasts: 
         add_documents(&mut writer, part);
         writer.commit(Merge::Keep).unwrap();
     }
-    delete(&mut writer, 1, &docs[..cut], (0..cut).step_by(3)).unwrap();
+    delete(&mut writer, &docs[..cut], (0..cut).step_by(3));
     for last in lasts {
-        delete(&mut writer, 2, &docs[cut..], last.clone()).unwrap();
+        delete(&mut writer, &docs[cut..], last.clone());
         writer.commit(Merge::Keep).unwrap();
     }
     disk

@@ -95,7 +95,7 @@ impl MergeCase {
         let inputs: Vec<MergeInput<'_>> = inputs.collect();
         let stop = StopSignal::default();
         let threads = EncodingThreads { count: threads, stop: &stop };
-        let merged = merge_segments(&disk, &self.schema, &inputs, 1 << 20, threads).unwrap();
+        let merged = merge_segments(&disk, &self.schema, &inputs, 1 << 20, false, threads).unwrap();
 
         let left = numbered.iter().filter(|(number, _)| !self.is_deleted[*number as usize]);
         let left: Vec<(u32, TestDocument)> = left.cloned().collect();
@@ -192,7 +192,7 @@ fn wrong_live_statistics_are_an_error() {
     for (id, tokens) in (100..).zip([1, 2]) {
         let live = [FieldStats { documents: 1, tokens, ..FieldStats::default() }; 2];
         let input = MergeInput { segment: &segments[0], deleted: Some(&deleted), live: Some(&live) };
-        let merged = merge_segments(&disk, &schema, &[input], id, threads);
+        let merged = merge_segments(&disk, &schema, &[input], id, false, threads);
         match tokens {
             1 => assert_eq!(merged.unwrap().unwrap().documents, 1),
             _ => {

@@ -1,0 +1,173 @@
+//! An updatable index answers as a new index of the documents that are left, in the order of their last write.
+
+mod support;
+
+use std::sync::Arc;
+use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::queries::random_query_text;
+use support::{AnswerOptions, answer_query, assert_sound, index_in_memory, random::Random};
+use tierdex::io::{Disk, MemDisk};
+use tierdex::{Engine, Index, IndexWriter, Merge, OpenMode, Query, Schema, SearchOptions, WriterOptions};
+
+/// The documents that are left, in the order of their last write.
+#[derive(Clone, Default)]
+struct Model(Vec<TestDocument>);
+
+impl Model {
+    fn write(&mut self, document: &TestDocument) {
+        self.delete(&document.id);
+        self.0.push(document.clone());
+    }
+
+    fn delete(&mut self, id: &str) {
+        self.0.retain(|document| document.id != id);
+    }
+}
+
+fn open(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> IndexWriter {
+    let options = WriterOptions { memory: 16 << 20, updatable: true, ..WriterOptions::default() };
+    IndexWriter::open(disk.clone(), schema.clone(), mode, options).unwrap()
+}
+
+/// Compares an index with a new one of the documents of the model.
+fn check(disk: &Arc<dyn Disk>, schema: &Schema, model: &Model, random: &mut Random, what: &str) {
+    let index = Index::open_on(disk.clone()).unwrap();
+    assert_eq!(index.documents() as usize, model.0.len(), "{what}");
+    let fresh = index_in_memory(schema, &model.0, &[]);
+    let searcher = index.searcher();
+    for document in model.0.iter().step_by(7) {
+        let found = searcher.find_id(&document.id).unwrap().expect("the document is there");
+        assert_eq!(searcher.id(found).unwrap(), document.id, "{what}");
+        if let Some(stored) = searcher.stored(found).unwrap() {
+            assert_eq!(stored.value("text"), document.text, "{what}: {}", document.id);
+        }
+    }
+    assert_eq!(searcher.find_id("no such id").unwrap(), None);
+    // The numbers of documents differ, their order does not.
+    let compared = |index: &Index, query: &Query, k| {
+        let look = AnswerOptions { k, shown: 3, ..AnswerOptions::default() };
+        let mut answer = answer_query(index, query, look).ok()?;
+        let searcher = index.searcher();
+        let ids: Vec<String> = answer.hits.iter().map(|hit| searcher.id(hit.document).unwrap()).collect();
+        answer.hits.iter_mut().for_each(|hit| hit.document = 0);
+        Some((answer, ids))
+    };
+    for _ in 0..12 {
+        let text = random_query_text(random, schema);
+        let (query, _) = Query::parse_lenient(&text, schema);
+        for k in [0, 3, usize::MAX] {
+            assert_eq!(compared(&index, &query, k), compared(&fresh, &query, k), "{what}: {text}, k {k}");
+        }
+    }
+}
+
+/// Random histories of writes, deletes, commits, merges and new writers.
+#[test]
+fn histories_give_the_results_of_a_new_index() {
+    support::on_two_threads(10, |seed| {
+        let mut random = Random::new(seed as u64);
+        let options = SchemaOptions { stored: true, ..SchemaOptions::default() };
+        let schema = if seed % 3 == 0 { SchemaOptions::one_field() } else { options }.schema();
+        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        let (mut model, mut committed) = (Model::default(), Model::default());
+        let mut writer = open(&disk, &schema, OpenMode::New);
+        let mut docs = random_documents(seed as u64, 1200).into_iter().cycle();
+        let ids = 40 + random.below(400);
+        for step in 0..12 {
+            for _ in 0..random.below(150) {
+                let id = format!("id-{}", random.skewed(ids));
+                if random.one_in(5) {
+                    writer.delete(&id).unwrap();
+                    model.delete(&id);
+                } else {
+                    let document = TestDocument { id, ..docs.next().unwrap() };
+                    writer.add(&document.id, document.values()).unwrap();
+                    model.write(&document);
+                }
+            }
+            match random.below(6) {
+                0 => {
+                    drop(writer);
+                    model = committed.clone();
+                    let mode = if Index::open_on(disk.clone()).is_ok() { OpenMode::Append } else { OpenMode::New };
+                    writer = open(&disk, &schema, mode);
+                }
+                kind => {
+                    let merge = if kind == 1 { Merge::One } else { Merge::Keep };
+                    writer.commit(merge).unwrap();
+                    committed = model.clone();
+                    check(&disk, &schema, &committed, &mut random, &format!("seed {seed}, step {step}, {merge:?}"));
+                    assert_sound(disk.as_ref());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn the_last_of_equal_ids_in_a_batch_is_left() {
+    let schema = SchemaOptions::one_field().schema();
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = open(&disk, &schema, OpenMode::New);
+    let mut model = Model::default();
+    for number in 0..3000 {
+        let document = TestDocument::new(if number % 3 == 0 { "same" } else { "other" }, "", format!("w{number} all"));
+        writer.add(&document.id, document.values()).unwrap();
+        model.write(&document);
+    }
+    writer.commit(Merge::Keep).unwrap();
+    check(&disk, &schema, &model, &mut Random::new(1), "two ids");
+    assert_eq!(model.0.len(), 2);
+
+    writer.delete("same").unwrap();
+    writer.delete("other").unwrap();
+    writer.add("other", [("text", "again")]).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    let model = Model(vec![TestDocument::new("other", "", "again")]);
+    check(&disk, &schema, &model, &mut Random::new(1), "deleted and written again");
+}
+
+#[test]
+fn an_index_may_lose_all_documents() {
+    let schema = SchemaOptions::one_field().schema();
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = open(&disk, &schema, OpenMode::New);
+    writer.add("a", [("text", "one")]).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    writer.delete("a").unwrap();
+    writer.delete("never written").unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    let index = Index::open_on(disk.clone()).unwrap();
+    assert_eq!((index.documents(), index.segments().len()), (0, 0));
+    assert_sound(disk.as_ref());
+    writer.add("a", [("text", "two")]).unwrap();
+    writer.commit(Merge::Keep).unwrap();
+    check(&disk, &schema, &Model(vec![TestDocument::new("a", "", "two")]), &mut Random::new(1), "again");
+}
+
+/// A snapshot keeps the documents that later commits delete.
+#[test]
+fn a_snapshot_keeps_what_later_commits_delete() {
+    let schema = SchemaOptions::one_field().schema();
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = open(&disk, &schema, OpenMode::New);
+    for number in 0..100 {
+        writer.add(&number.to_string(), [("text", "word")]).unwrap();
+    }
+    writer.commit(Merge::Keep).unwrap();
+    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &support::requests::engine_options(50, 1)).unwrap();
+    let count = |engine: &Engine| {
+        let query = Query::parse("word", &schema).unwrap();
+        let options = SearchOptions { k: 3, count: true, ..SearchOptions::default() };
+        let found = engine.search(tierdex::SearchRequest::new(query).options(options)).unwrap();
+        (found.hits[0].document, found.total.value())
+    };
+    assert_eq!(count(&engine), (0, 100));
+    for round in 1..=40 {
+        writer.delete(&(round - 1).to_string()).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+        assert_eq!(count(&engine).1, 101 - round, "not refreshed");
+        engine.refresh().unwrap();
+        assert_eq!(count(&engine).1, 100 - round);
+    }
+}
