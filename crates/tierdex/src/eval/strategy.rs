@@ -254,7 +254,7 @@ impl StrategyChooser<'_> {
             (Some(all @ PlanNode::All { .. }), Some(excluded @ PlanNode::Term { .. }), None)
                 if clauses.must_not.len() == 1 =>
             {
-                Some(self.view.known_matches(all)? - self.view.known_matches(excluded)?)
+                Some(self.view.known_matches(all)?.saturating_sub(self.view.known_matches(excluded)?))
             }
             _ => None,
         }
