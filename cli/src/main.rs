@@ -36,6 +36,8 @@ enum Command {
     Stats(cmd::stats::StatsCommandArguments),
     /// Verify checksums and invariants of all files of an index
     Check(cmd::check::CheckCommandArguments),
+    /// Merge segments of an index, those of similar size or all
+    Merge(cmd::merge::MergeCommandArguments),
     /// Exchange indexes with other search engines by files in the Common Index File Format
     Ciff(cmd::ciff::CiffCommandArguments),
     /// Compute measures of a TREC run, such as nDCG@10, from relevance judgments, or compare two runs
@@ -83,6 +85,7 @@ fn run_command(command: Command) -> Outcome {
         Command::Info(arguments) => (cmd::info::run_info(arguments), one(&arguments.dir)),
         Command::Stats(arguments) => (cmd::stats::run_stats(arguments), one(&arguments.dir)),
         Command::Check(arguments) => (cmd::check::run_check(arguments), one(&arguments.dir)),
+        Command::Merge(arguments) => (cmd::merge::run_merge(arguments), one(&arguments.dir)),
         Command::Ciff(arguments) => (cmd::ciff::run_ciff(arguments), one(arguments.index_directory())),
         Command::Eval(arguments) => (cmd::eval::run_eval(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run_demo(arguments), None),

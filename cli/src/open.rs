@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierdex::io::{Disk, ErrorKind, PosixDisk};
-use tierdex::{Index, IndexWriter, OpenMode, Schema, WriterOptions};
+use tierdex::{Index, IndexWriter, OpenMode, Schema, StopSignal, WriterOptions};
 
 /// Interval between attempts to lock an index.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -82,11 +82,20 @@ pub fn open_writer(
     options: &WriterOptions,
     wait: Option<Duration>,
 ) -> Outcome<IndexWriter> {
+    wait_for_writer(&options.stop, wait, || schema.open(disk.clone(), mode, options.clone()))
+}
+
+/// Opens a writer by `open`, as [`open_writer`].
+pub fn wait_for_writer(
+    stop: &StopSignal,
+    wait: Option<Duration>,
+    open: impl Fn() -> tierdex::Result<IndexWriter>,
+) -> Outcome<IndexWriter> {
     let start = Instant::now();
     loop {
-        match schema.open(disk.clone(), mode, options.clone()) {
+        match open() {
             Err(tierdex::Error::Busy(_)) if wait.is_some_and(|wait| start.elapsed() < wait) => {
-                options.stop.check()?;
+                stop.check()?;
                 std::thread::sleep(LOCK_RETRY_INTERVAL);
             }
             Err(tierdex::Error::Busy(message)) if wait.is_some() => {

@@ -242,7 +242,7 @@ fn append_and_replace_commit_all_documents() {
     assert!(said.contains("holds 4 documents"), "{said}");
     assert_eq!(workspace.search_index("i", "cat").0, 3);
     workspace.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
-    workspace.ok("index b.jsonl --out i --append --merge none");
+    workspace.ok("index b.jsonl --out i --append --merge similar");
     assert!(workspace.ok("info i").contains("in 2 segments"));
     assert_eq!(workspace.search_index("i", "again").0, 2);
     workspace.ok("index b.jsonl --out i --replace --codec raw");
@@ -540,4 +540,23 @@ fn the_help_fits_into_80_columns() {
     let after = help.split_once("The query is evaluated").unwrap().1;
     assert!(after.lines().all(|line| line.len() <= 80), "{after}");
     assert!(after.contains("\n  weight     inverse document frequency"), "{after}");
+}
+
+#[test]
+fn merge_leaves_few_segments_or_one() {
+    let workspace = Workspace::with_index("");
+    for number in 0..5 {
+        workspace.file("more.jsonl", format!("{{\"id\":\"m{number}\",\"text\":\"another cat\"}}\n"));
+        workspace.ok("index more.jsonl --out i --append --merge none");
+    }
+    let cats = workspace.search_index("i", "cat").0;
+    assert!(workspace.ok("info i").contains("in 6 segments"));
+    let said = workspace.ok("merge i --memory 16M --threads 2");
+    assert!(said.contains("i: 6 segments to 3 in"), "{said}");
+    assert!(workspace.ok("merge i").contains("i: 3 segments to 3 in"), "nothing is left to merge");
+    assert!(workspace.ok("merge i --to one").contains("i: 3 segments to 1 in"));
+    assert_eq!(workspace.search_index("i", "cat").0, cats);
+    assert!(workspace.ok("check i").starts_with("sound"));
+    workspace.fails(1, "merge none", "no such directory");
+    workspace.fails(2, "merge i --memory 1M", "too small");
 }

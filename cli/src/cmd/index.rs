@@ -27,7 +27,8 @@ pub struct IndexCommandArguments {
     input: InputArguments,
     #[command(flatten)]
     schema: SchemaArguments,
-    /// Number of threads that analyse text; each needs 128M of --memory [default: number of processors]
+    /// Number of threads that analyse text, and that encode posting lists; each needs 128M of --memory
+    /// [default: number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Memory for buffered postings and for documents in analysis, in bytes, at least 16M [default: 1G, but
@@ -121,7 +122,9 @@ struct InputArguments {
 enum MergeChoice {
     /// Merge all segments into one
     One,
-    /// Merge none
+    /// Merge adjacent segments of similar size, so that a commit costs what it adds
+    Similar,
+    /// Merge none: queries search as many segments as there were commits
     None,
 }
 
@@ -192,14 +195,7 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
     let options =
         arguments.input.input_options(&schema.schema, &arguments.out, arguments.report.is_some())?;
     let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
-    let memory = arguments.memory.unwrap_or_else(default_memory);
-    if memory < MEMORY_MIN {
-        return Err(Failure::Usage(format!(
-            "--memory of {} is too small; give at least {}",
-            size::bytes_as_flag(memory as u64),
-            size::bytes_as_flag(MEMORY_MIN as u64)
-        )));
-    }
+    let memory = checked_memory(arguments.memory)?;
     let threads = thread_count(arguments.threads)?;
     let source = InputSource::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
     let problems = arguments.report.as_deref().map(ProblemFile::create).transpose()?;
@@ -214,7 +210,11 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
         threads,
         memory,
         wait: commit.lock_timeout(),
-        merge: if arguments.merge == MergeChoice::One { Merge::One } else { Merge::Keep },
+        merge: match arguments.merge {
+            MergeChoice::One => Merge::One,
+            MergeChoice::Similar => Merge::Keep,
+            MergeChoice::None => Merge::None,
+        },
         stop_at_problem: arguments.on_error == OnError::Fail,
         problems,
     };
@@ -224,6 +224,19 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
         OutputFormat::Table => done.print_line(&arguments.out).map_err(output_error),
         OutputFormat::Json => done.print_json(&arguments.out).map_err(output_error),
     }
+}
+
+/// Memory of the writer: as given, or the default.
+pub fn checked_memory(given: Option<usize>) -> Outcome<usize> {
+    let memory = given.unwrap_or_else(default_memory);
+    if memory < MEMORY_MIN {
+        return Err(Failure::Usage(format!(
+            "--memory of {} is too small; give at least {}",
+            size::bytes_as_flag(memory as u64),
+            size::bytes_as_flag(MEMORY_MIN as u64)
+        )));
+    }
+    Ok(memory)
 }
 
 /// Value of `--memory` if the flag is not given, in bytes. The writer uses less than twice this memory, with

@@ -12,5 +12,6 @@ pub mod hits;
 pub mod index;
 pub mod info;
 pub mod man;
+pub mod merge;
 pub mod search;
 pub mod stats;

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::deleted::{build_deleted, updatable_writer};
 use support::grown::GrownCase;
-use support::{AddMethod, add_documents, build, open_writer, read_files, schema};
+use support::{AddMethod, add_documents, assert_sound, build, open_writer, read_files, schema};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{DocumentRef, Index, Merge, OpenMode, codec::Codec, schema::NormKind, schema::Schema};
+use tierdex::{DocumentRef, Index, IndexWriter, Merge, OpenMode, WriterOptions};
+use tierdex::{codec::Codec, schema::NormKind, schema::Schema};
 
 /// [`file_payloads`] without stored documents, whose blocks depend on the batches in which they were
 /// compressed.
@@ -78,6 +79,36 @@ fn bytes_do_not_depend_on_threads() {
             assert!(many == one, "{threads} threads give other bytes");
             assert_eq!(order_of_many, order);
         }
+    }
+}
+
+/// Segments with so many postings that several threads encode them, when they are written and merged.
+#[test]
+fn bytes_do_not_depend_on_threads_that_encode() {
+    let word = |document: u64, word: u64| (document * 7919 + word * word * 104_729) % 50_000;
+    let text =
+        |document| (0..60).map(move |number| format!("w{} ", word(document, number))).collect::<String>();
+    let documents: Vec<TestDocument> = (0..30_000)
+        .map(|document| TestDocument::new(&document.to_string(), "all", &text(document)))
+        .collect();
+    let write = |threads| {
+        let disk = MemDisk::new();
+        let options = WriterOptions { threads, ..WriterOptions::default() };
+        let mut writer = IndexWriter::open(Arc::new(disk.clone()), schema(), OpenMode::New, options).unwrap();
+        add_documents(&mut writer, &documents[..20_000]);
+        writer.commit(Merge::Keep).unwrap();
+        add_documents(&mut writer, &documents[20_000..]);
+        writer.commit(Merge::Keep).unwrap();
+        let written = read_files(&disk);
+        writer.commit(Merge::One).unwrap();
+        drop(writer);
+        assert_sound(&disk);
+        [written, read_files(&disk)]
+    };
+    let one = write(1);
+    assert!(one[0].len() > one[1].len(), "two segments, then one");
+    for threads in [2, 5] {
+        assert!(write(threads) == one, "{threads} threads give other bytes");
     }
 }
 

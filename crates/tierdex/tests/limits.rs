@@ -9,7 +9,7 @@ use support::{
     matching_documents, model::Model, new_batch, open_writer, requests::engine_options, schema,
 };
 use tierdex::internal::index::check_on;
-use tierdex::io::{Disk, MemDisk};
+use tierdex::io::{Disk, MemDisk, forward_disk};
 use tierdex::limits::{
     ID_BYTES_MAX, MEMORY_MIN, MERGE_FAN_IN, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX,
     QUERY_DEPTH_MAX, QUERY_TERMS_MAX, TERM_BYTES_MAX,
@@ -31,6 +31,52 @@ fn count_as_model(docs: &[TestDocument], index: &Index, text: &str) -> u64 {
     let found = answer_query(index, &query, look).unwrap();
     assert_eq!(found, Model::new(index.schema(), docs).answer(&query, look), "{text}");
     found.total
+}
+
+/// A disk with little free space.
+struct SmallDisk(MemDisk);
+
+impl Disk for SmallDisk {
+    forward_disk!(self, self.0; list open create rename remove sync_dir lock describe check_direct);
+
+    fn available_bytes(&self) -> tierdex::io::Result<Option<u64>> {
+        Ok(Some(10_000))
+    }
+}
+
+#[test]
+fn a_merge_without_disk_space_names_the_bytes() {
+    let disk: Arc<dyn Disk> = Arc::new(SmallDisk(MemDisk::new()));
+    let open = |mode| IndexWriter::open(disk.clone(), schema(), mode, WriterOptions::default()).unwrap();
+    let mut writer = open(OpenMode::New);
+    for number in 0..5 {
+        writer.add(&number.to_string(), [("text", "word")]).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+    }
+    let error = writer.commit(Merge::One).unwrap_err().to_string();
+    assert!(error.starts_with("merging 5 segments of ") && error.ends_with("; 10000 are free"), "{error}");
+    drop(writer);
+    assert_sound(disk.as_ref());
+    assert_eq!(open(OpenMode::Append).documents(), 5, "the last commit is intact");
+}
+
+/// A hundred commits of a document leave few segments, and none is lost or changes its place.
+#[test]
+fn commits_merge_segments_of_similar_size() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let options = WriterOptions::default();
+    let mut writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, options).unwrap();
+    for number in 0..100 {
+        writer.add(&number.to_string(), [("text", "word")]).unwrap();
+        writer.commit(Merge::Keep).unwrap();
+        let index = Index::open_on(disk.clone()).unwrap();
+        assert!(index.segments().len() < 4 && index.documents() == number + 1, "{number}");
+    }
+    drop(writer);
+    assert_sound(disk.as_ref());
+    let index = Index::open_on(disk).unwrap();
+    let ids = (0..100).map(|document| index.searcher().id(document).unwrap());
+    assert!(ids.eq((0..100).map(|number| number.to_string())));
 }
 
 #[test]

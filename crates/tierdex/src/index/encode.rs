@@ -46,7 +46,7 @@ pub(super) struct EncodingThreads<'a> {
 }
 
 /// Pieces of encoded lists of a range that wait for the writer.
-const PIECES_WAITING: usize = 4;
+const PIECES_WAITING: usize = 8;
 
 /// Largest number of bytes of encoded lists in memory, for each thread: of the range that it encodes, and of
 /// a range that waits in the queue.

@@ -148,19 +148,22 @@ fn merge_norms(inputs: &[LiveDocuments<'_>], number: usize, kind: NormKind) -> R
 /// The terms at which the dictionary of a field is divided into ranges.
 struct TermSplits<'a>(Vec<&'a [u8]>);
 
-/// Pages of the largest dictionary in a range of terms, and largest number of ranges. A range is large beside
-/// what a thread reads in vain behind its end: up to 256 KiB of each file.
-const RANGE_PAGES_MIN: usize = 64;
-const RANGES_MAX: usize = 256;
+/// Bytes of lists in a range of terms, approximately. A range is large beside what a thread reads in vain
+/// behind its end, up to 256 KiB of a file, and its encoded lists fit into the channel of a thread.
+const RANGE_BYTES: u64 = 2 << 20;
 
 impl<'a> TermSplits<'a> {
     fn of(inputs: &[LiveDocuments<'a>], number: usize) -> Result<TermSplits<'a>> {
-        let dictionaries = inputs.iter().filter_map(|input| input.segment().field(number));
-        let Some(largest) = dictionaries.map(|field| field.terms()).max_by_key(|terms| terms.pages()) else {
+        let fields = || inputs.iter().filter_map(|input| input.segment().field(number));
+        let Some(largest) = fields().map(|field| field.terms()).max_by_key(|terms| terms.pages()) else {
             return Ok(TermSplits(Vec::new()));
         };
-        let pages = (largest.pages() as usize).div_ceil(RANGES_MAX).max(RANGE_PAGES_MIN);
-        Ok(TermSplits(largest.separators(pages)?.collect()))
+        let files = fields().flat_map(|field| {
+            [field.skips_file(), field.postings_file()].into_iter().chain(field.positions_file())
+        });
+        let bytes = files.map(|file| file.payload().end).fold(0, u64::saturating_add);
+        let ranges = (bytes / RANGE_BYTES).max(1);
+        Ok(TermSplits(largest.separators(largest.pages().div_ceil(ranges).max(1) as usize)?.collect()))
     }
 
     fn ranges(&self) -> Vec<TermRange<'a>> {

@@ -31,6 +31,12 @@ impl Default for MergePolicy {
     }
 }
 
+impl MergePolicy {
+    /// Merges nothing.
+    pub const NONE: MergePolicy =
+        MergePolicy { fan_in: usize::MAX, floor_bytes: u64::MAX, deleted_percent: u32::MAX };
+}
+
 /// What the policy knows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {

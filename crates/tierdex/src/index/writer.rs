@@ -32,6 +32,8 @@ pub enum Merge {
     /// it adds, and the number of segments grows with the logarithm of the index: about three for each factor
     /// of four.
     Keep,
+    /// Merge none: each commit adds a segment or more, and queries search all of them.
+    None,
 }
 
 /// Bytes of memory of a thread that analyses a batch: for text, tokens, and the resulting run.

@@ -250,13 +250,9 @@ fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
 /// A writer on a disk that does not fail. It merges segments only by [`Merge::One`], so that tests decide on
 /// them.
 pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> IndexWriter {
-    let options = WriterOptions { policy: NO_MERGES, ..WriterOptions::default() };
+    let options = WriterOptions { policy: MergePolicy::NONE, ..WriterOptions::default() };
     IndexWriter::open(disk.clone(), schema.clone(), mode, options).unwrap()
 }
-
-/// A policy by which [`Merge::Keep`] merges no segments.
-pub const NO_MERGES: MergePolicy =
-    MergePolicy { fan_in: usize::MAX, floor_bytes: u64::MAX, deleted_percent: 100 };
 
 /// A disk in a directory of the file system.
 pub fn directory_disk(path: &Path) -> Arc<dyn Disk> {

@@ -24,6 +24,7 @@ impl IndexWriter {
                 let merges = self.options.policy.choose_merges(&sizes, bytes_max);
                 self.merge_ranges(&merges)?;
             }
+            Merge::None => (),
         }
         for at in 0..self.segments.len() {
             if self.is_old(&self.segments[at]) {
