@@ -20,8 +20,8 @@ pub struct MergeCommandArguments {
     /// Number of threads that encode posting lists [default: number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Memory for reading and encoding, in bytes, at least 16M [default: 1G, but at most a third of the memory
-    /// that the system and the control group leave]
+    /// Memory for reading and encoding, in bytes, at least 16M [default: 1G, but at most a third of the
+    /// memory that the system and the control group leave]
     #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     memory: Option<usize>,
     /// Wait up to this many seconds while another writer is at work [default: 0, exit code 75]

@@ -221,8 +221,8 @@ pub mod internal {
         }
         pub mod read {
             pub use crate::segment::read::{
-                Automaton, BlockSource, FILES, FieldReader, Files, ListPart, OpenSegment, RecordPart, SkipRecord,
-                TermInfo,
+                Automaton, BlockSource, FILES, FieldReader, Files, ListPart, OpenSegment, RecordPart,
+                SkipRecord, TermInfo,
             };
         }
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use support::corpus::{TestDocument, random_documents};
 use support::delete_script::live_ids;
 use support::deleted::{delete, statistics_of, updatable_writer};
-use support::{NO_MERGES, add_documents, assert_sound, schema};
+use support::{add_documents, assert_sound, schema};
 use tierdex::commit::{KeySeed, Manifest};
-use tierdex::internal::index::check_on;
+use tierdex::internal::index::{MergePolicy, check_on};
 use tierdex::internal::segment::deletes::{DeletedStatistics, TermDeletes, open_deletes};
 use tierdex::internal::segment::read::FILES;
 use tierdex::io::{Disk, MemDisk};
@@ -182,7 +182,7 @@ fn documents_are_deleted_by_their_numbers() {
     let docs = random_documents(6, 30);
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let options = WriterOptions { policy: NO_MERGES, ..WriterOptions::default() };
+    let options = WriterOptions { policy: MergePolicy::NONE, ..WriterOptions::default() };
     let mut writer = IndexWriter::open(shared.clone(), schema(), OpenMode::New, options).unwrap();
     for part in [&docs[..10], &docs[10..]] {
         add_documents(&mut writer, part);
@@ -202,8 +202,8 @@ fn documents_are_deleted_by_their_numbers() {
     check_against(&disk, &docs, &left.map(|(_, doc)| doc.id.as_str()).collect());
 }
 
-/// Without stored values the terms of deleted documents are not known: numbers of documents are checked, and the
-/// index is sound.
+/// Without stored values the terms of deleted documents are not known: numbers of documents are checked, and
+/// the index is sound.
 #[test]
 fn documents_are_deleted_without_their_terms() {
     let docs = random_documents(6, 30);

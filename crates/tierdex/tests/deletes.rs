@@ -7,8 +7,8 @@ use support::corpus::{SchemaOptions, TestDocument, random_documents, random_docu
 use support::queries::random_query_text;
 use support::requests::{documents_and_score_bits, engine_options};
 use support::{all_tunings, index_in_memory, random::Random};
-use tierdex::internal::engine::MetaTier;
 use tierdex::explain::SearchResult;
+use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::deletes::DeletedStatistics;
 use tierdex::internal::segment::read::{FILES, OpenSegment};
 use tierdex::io::RegionKind;
@@ -34,7 +34,8 @@ impl DeleteCase {
         let all: Vec<u32> = deletes.iter().copied().collect();
         // In two steps, so that a set extends another, and there are two layers of statistics.
         let (first, others) = all.split_at(all.len() / 2);
-        let by_values = whole.with_deleted(first, Some(true)).unwrap().with_deleted(others, Some(true)).unwrap();
+        let by_values =
+            whole.with_deleted(first, Some(true)).unwrap().with_deleted(others, Some(true)).unwrap();
         let deleted = whole.with_deleted(others, None).unwrap().with_deleted(first, None).unwrap();
         if whole.schema().stored != Stored::Nothing {
             assert_eq!(statistics_of_segments(&by_values), statistics_of_segments(&deleted), "{what}");
@@ -51,7 +52,8 @@ impl DeleteCase {
     /// Compares the answers to a query, found in all ways.
     fn check_query(&self, query: &Query, text: &str, random: &mut Random) {
         let (searcher, fresh) = (self.deleted.searcher(), self.fresh.searcher());
-        for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (100, false), (9999, false)] {
+        for (k, exhaustive) in [(0, false), (1, false), (10, false), (10, true), (100, false), (9999, false)]
+        {
             let options = SearchOptions { k, exhaustive, count: true, ..SearchOptions::default() };
             let Ok(expected) = fresh.search(query, &options) else { return };
             let hits = documents_and_score_bits(&expected.hits);
@@ -61,13 +63,21 @@ impl DeleteCase {
                 let found = searcher.search(query, &counted).unwrap();
                 assert_eq!((self.compared(&found), found.total), (hits.clone(), expected.total), "{what}");
                 let explained = searcher.explain(query, &counted, None).unwrap().result;
-                assert_eq!((self.compared(&explained), explained.total), (hits.clone(), expected.total), "{what}");
+                assert_eq!(
+                    (self.compared(&explained), explained.total),
+                    (hits.clone(), expected.total),
+                    "{what}"
+                );
                 let cut = |random: &mut Random, rest: std::ops::Range<u32>| {
                     let at = rest.start + random.below(rest.len().max(1)) as u32;
                     random.one_in(3).then_some(at)
                 };
                 let divided = searcher.search_divided(query, &counted, |rest| cut(random, rest)).unwrap();
-                assert_eq!((self.compared(&divided), divided.total), (hits.clone(), expected.total), "{what}");
+                assert_eq!(
+                    (self.compared(&divided), divided.total),
+                    (hits.clone(), expected.total),
+                    "{what}"
+                );
 
                 let uncounted = SearchOptions { count: false, ..counted };
                 for found in [
@@ -118,8 +128,9 @@ impl DeleteCase {
                 let Ok(expected) = self.fresh.searcher().search(&query, &options) else { continue };
                 let found = engine.search(SearchRequest::new(query).options(options)).unwrap();
                 let hits = documents_and_score_bits(&found.hits).into_iter();
-                let hits: ComparedHits =
-                    hits.map(|(document, score)| (self.live.binary_search(&document).unwrap() as u32, score)).collect();
+                let hits: ComparedHits = hits
+                    .map(|(document, score)| (self.live.binary_search(&document).unwrap() as u32, score))
+                    .collect();
                 let what = format!("{}: {text}, k {k}, {tier:?}", self.what);
                 assert_eq!(hits, documents_and_score_bits(&expected.hits), "{what}");
                 if count || k == 0 {
@@ -159,10 +170,14 @@ fn delete_sets(index: &Index, random: &mut Random) -> Vec<(String, BTreeSet<u32>
     sets.push(("all documents of a word".to_string(), hits("w4", usize::MAX).into_iter().collect()));
     sets.push(("all but one of a word".to_string(), hits("w3", usize::MAX).into_iter().skip(1).collect()));
     sets.push(("every second".to_string(), all().step_by(2).collect()));
-    sets.push(("all but eleven".to_string(), all().filter(|number| number % (documents / 11) != 5).collect()));
+    sets.push((
+        "all but eleven".to_string(),
+        all().filter(|number| number % (documents / 11) != 5).collect(),
+    ));
     let first = index.segments()[0].documents();
     sets.push(("a whole segment".to_string(), (0..first).collect()));
-    let at_ends = |number: &u32| matches!(number % 4096, 0 | 4095) || matches!(number % 256, 0 | 63 | 64 | 255);
+    let at_ends =
+        |number: &u32| matches!(number % 4096, 0 | 4095) || matches!(number % 256, 0 | 63 | 64 | 255);
     sets.push(("first and last of windows".to_string(), all().filter(at_ends).collect()));
     sets.retain(|(_, set)| set.len() < documents as usize);
     sets
@@ -219,7 +234,8 @@ fn thresholds_do_not_rely_on_deleted_documents() {
     let docs = TestDocument::of_texts((0..2 * OF_SEGMENT).map(document));
     let schema = SchemaOptions { norms: NormKind::Byte, ..SchemaOptions::one_field() }.schema();
     let whole = index_in_memory(&schema, &docs, &[OF_SEGMENT as usize]);
-    let best = |segment: u32| (segment * OF_SEGMENT..(segment + 1) * OF_SEGMENT).filter(|number| number % 64 == 0);
+    let best =
+        |segment: u32| (segment * OF_SEGMENT..(segment + 1) * OF_SEGMENT).filter(|number| number % 64 == 0);
     let case = DeleteCase::new(&whole, &docs, &best(1).collect(), "the best of each block");
     let query = Query::parse("often", &schema).unwrap();
     case.check_query(&query, "often", &mut Random::new(1));
@@ -231,7 +247,11 @@ fn thresholds_do_not_rely_on_deleted_documents() {
                 let expected = case.fresh.searcher().search(&query, &options).unwrap();
                 let found = engine.search(SearchRequest::new(query.clone()).options(options)).unwrap();
                 let found = SearchResult { hits: found.hits.clone(), ..expected.clone() };
-                assert_eq!(case.compared(&found), documents_and_score_bits(&expected.hits), "{tier:?}, k {k}");
+                assert_eq!(
+                    case.compared(&found),
+                    documents_and_score_bits(&expected.hits),
+                    "{tier:?}, k {k}"
+                );
             }
         }
     }
@@ -259,7 +279,8 @@ fn matches_are_exact_if_terms_of_deleted_documents_are_not_known() {
             for tuning in all_tunings() {
                 let options = SearchOptions { k: 9999, tuning, ..SearchOptions::default() };
                 let Ok(expected) = fresh.search(&query, &options) else { continue };
-                let matches = |found: ComparedHits| found.into_iter().map(|hit| hit.0).collect::<BTreeSet<_>>();
+                let matches =
+                    |found: ComparedHits| found.into_iter().map(|hit| hit.0).collect::<BTreeSet<_>>();
                 let expected = matches(documents_and_score_bits(&expected.hits));
                 let found = searcher.search(&query, &options).unwrap();
                 assert_eq!(matches(case.compared(&found)), expected, "{what}: {text}");

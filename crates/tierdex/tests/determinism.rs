@@ -88,9 +88,8 @@ fn bytes_do_not_depend_on_threads_that_encode() {
     let word = |document: u64, word: u64| (document * 7919 + word * word * 104_729) % 50_000;
     let text =
         |document| (0..60).map(move |number| format!("w{} ", word(document, number))).collect::<String>();
-    let documents: Vec<TestDocument> = (0..30_000)
-        .map(|document| TestDocument::new(&document.to_string(), "all", &text(document)))
-        .collect();
+    let documents: Vec<TestDocument> =
+        (0..30_000).map(|document| TestDocument::new(document.to_string(), "all", text(document))).collect();
     let write = |threads| {
         let disk = MemDisk::new();
         let options = WriterOptions { threads, ..WriterOptions::default() };

@@ -1,4 +1,5 @@
-//! An updatable index answers as a new index of the documents that are left, in the order of their last write.
+//! An updatable index answers as a new index of the documents that are left, in the order of their last
+//! write.
 
 mod support;
 
@@ -89,14 +90,21 @@ fn histories_give_the_results_of_a_new_index() {
                 0 => {
                     drop(writer);
                     model = committed.clone();
-                    let mode = if Index::open_on(disk.clone()).is_ok() { OpenMode::Append } else { OpenMode::New };
+                    let mode =
+                        if Index::open_on(disk.clone()).is_ok() { OpenMode::Append } else { OpenMode::New };
                     writer = open(&disk, &schema, mode);
                 }
                 kind => {
                     let merge = if kind == 1 { Merge::One } else { Merge::Keep };
                     writer.commit(merge).unwrap();
                     committed = model.clone();
-                    check(&disk, &schema, &committed, &mut random, &format!("seed {seed}, step {step}, {merge:?}"));
+                    check(
+                        &disk,
+                        &schema,
+                        &committed,
+                        &mut random,
+                        &format!("seed {seed}, step {step}, {merge:?}"),
+                    );
                     assert_sound(disk.as_ref());
                 }
             }
@@ -111,7 +119,8 @@ fn the_last_of_equal_ids_in_a_batch_is_left() {
     let mut writer = open(&disk, &schema, OpenMode::New);
     let mut model = Model::default();
     for number in 0..3000 {
-        let document = TestDocument::new(if number % 3 == 0 { "same" } else { "other" }, "", format!("w{number} all"));
+        let document =
+            TestDocument::new(if number % 3 == 0 { "same" } else { "other" }, "", format!("w{number} all"));
         writer.add(&document.id, document.values()).unwrap();
         model.write(&document);
     }
@@ -155,7 +164,9 @@ fn a_snapshot_keeps_what_later_commits_delete() {
         writer.add(&number.to_string(), [("text", "word")]).unwrap();
     }
     writer.commit(Merge::Keep).unwrap();
-    let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &support::requests::engine_options(50, 1)).unwrap();
+    let engine =
+        Engine::new(&Index::open_on(disk.clone()).unwrap(), &support::requests::engine_options(50, 1))
+            .unwrap();
     let count = |engine: &Engine| {
         let query = Query::parse("word", &schema).unwrap();
         let options = SearchOptions { k: 3, count: true, ..SearchOptions::default() };

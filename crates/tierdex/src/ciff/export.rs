@@ -79,7 +79,7 @@ fn check_count(number: u64) -> Result<u64> {
 }
 
 /// Receives the posting lists of a field, in order of their terms.
-trait ListSink {
+trait ExportPass {
     /// A list begins. It has this number of postings, with this sum of frequencies.
     fn begin(&mut self, term: &str, postings: u64, occurrences: u64) -> Result<()>;
 
@@ -102,7 +102,7 @@ struct ExportSurvey {
     size: u64,
 }
 
-impl ListSink for ExportSurvey {
+impl ExportPass for ExportSurvey {
     fn begin(&mut self, term: &str, postings: u64, occurrences: u64) -> Result<()> {
         let mut head = Vec::new();
         push_list_head(&mut head, term, postings, occurrences);
@@ -140,7 +140,7 @@ struct ListMessageWriter<'o> {
     is_left_out: bool,
 }
 
-impl ListSink for ListMessageWriter<'_> {
+impl ExportPass for ListMessageWriter<'_> {
     fn begin(&mut self, term: &str, postings: u64, occurrences: u64) -> Result<()> {
         self.is_left_out = term == MISSING_TOKENS;
         if self.is_left_out {
@@ -222,13 +222,15 @@ impl DocumentsLeft {
     fn number(&self, document: u32) -> Option<u32> {
         match self {
             DocumentsLeft::All => Some(document),
-            DocumentsLeft::Some(numbers) => Some(numbers[document as usize]).filter(|number| *number != NO_DOCUMENT),
+            DocumentsLeft::Some(numbers) => {
+                Some(numbers[document as usize]).filter(|number| *number != NO_DOCUMENT)
+            }
         }
     }
 }
 
 /// Passes all posting lists of a field to `sink`, each with its postings of all segments.
-fn for_each_list(index: &Index, field: usize, left: &DocumentsLeft, sink: &mut dyn ListSink) -> Result<()> {
+fn for_each_list(index: &Index, field: usize, left: &DocumentsLeft, sink: &mut dyn ExportPass) -> Result<()> {
     let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| &**segment), field)?;
     let mut list = Vec::new();
     while let Some(term) = SegmentTerms::smallest(&inputs) {

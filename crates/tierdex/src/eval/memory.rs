@@ -19,7 +19,7 @@ use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning
 use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::segment::read::{
-    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockList, READ_AHEAD_BYTES, RecordPart, OpenSegment, TermInfo,
+    BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockList, OpenSegment, READ_AHEAD_BYTES, RecordPart, TermInfo,
 };
 use crate::{
     eval::SearchPlan, eval::SegmentView, eval::scratch_memory::scratch_bytes,

@@ -1,6 +1,6 @@
 //! Statistics of deleted documents: by analysing their stored values again, as when they were added; without
-//! stored values only the numbers of documents and tokens, from norms. Verification computes them by a scan of
-//! all posting lists.
+//! stored values only the numbers of documents and tokens, from norms. Verification computes them by a scan
+//! of all posting lists.
 
 use super::batch::{BatchBuilder, DocumentRef};
 use super::segment_terms::SegmentTerms;
@@ -19,8 +19,8 @@ const PART_BYTES: usize = 32 << 20;
 /// Number of documents for which a further thread is worth its start.
 const THREAD_DOCUMENTS_MIN: usize = 64;
 
-/// The statistics of documents of a segment, which ascend and are to be deleted; exact if the segment has their
-/// values.
+/// The statistics of documents of a segment, which ascend and are to be deleted; exact if the segment has
+/// their values.
 ///
 /// Memory: [`PART_BYTES`] and a batch of documents for each thread, and twice the statistics.
 pub(crate) fn statistics_of(
@@ -54,8 +54,11 @@ fn analyse_again(
     stop: &StopSignal,
 ) -> Result<DeletedStatistics> {
     let unstored = Arc::new(Schema { stored: Stored::Nothing, ..(**schema).clone() });
-    let mut analysis =
-        DeletedAnalysis { fields: segment.fields().len(), batch: BatchBuilder::new(unstored, usize::MAX), layers: vec![] };
+    let mut analysis = DeletedAnalysis {
+        fields: segment.fields().len(),
+        batch: BatchBuilder::new(unstored, usize::MAX),
+        layers: vec![],
+    };
     let mut builder = DeletedStatisticsBuilder::new(analysis.fields);
     stored.for_each_of(documents, |_, mut members| {
         stop.check()?;

@@ -64,10 +64,12 @@ impl Searcher {
             Ok::<_, crate::Error>((found, threshold))
         };
         let unshared = PlannedQuery { source: &FILES, ..planned };
-        let (mut found, threshold) = evaluate(self.shared_threshold(unshared, &mut self.take_buffers().scratch())?)?;
-        if found.as_ref().is_some_and(|found| {
-            found.was_initial_threshold_too_high(options.k, self.index(), &threshold)
-        }) {
+        let (mut found, threshold) =
+            evaluate(self.shared_threshold(unshared, self.take_buffers().scratch())?)?;
+        if found
+            .as_ref()
+            .is_some_and(|found| found.was_initial_threshold_too_high(options.k, self.index(), &threshold))
+        {
             found = evaluate(Arc::default())?.0;
         }
         let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: true };

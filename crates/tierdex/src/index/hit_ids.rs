@@ -49,8 +49,8 @@ impl Searcher {
         Ok(())
     }
 
-    /// The last document with an external id; `None` if there is none. In an updatable index it is the only one,
-    /// and a page of the keys of each segment is read; in another all ids are.
+    /// The last document with an external id; `None` if there is none. In an updatable index it is the only
+    /// one, and a page of the keys of each segment is read; in another all ids are.
     ///
     /// # Errors
     /// [`Error::Storage`] when a file cannot be read or is damaged.
@@ -159,7 +159,8 @@ impl Searcher {
     }
 }
 
-/// The last document of a segment with an external id, among those for which `is_left` is true. Reads all ids.
+/// The last document of a segment with an external id, among those for which `is_left` is true. Reads all
+/// ids.
 fn last_with_id(segment: &Segment, id: &str, is_left: impl Fn(u32) -> bool) -> Result<Option<u32>> {
     let (mut next, mut found) = (0, None);
     segment.ids().for_each(|of| {

@@ -7,30 +7,20 @@ mod live;
 mod stored;
 
 use self::live::LiveDocuments;
+pub(super) use self::live::MergeInput;
 use super::encode::{EncodingThreads, TermRange, encode_ranges};
 use super::segment_terms::SegmentTerms;
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
-use crate::segment::read::{FILES, KeysInput, MergedKeys, Norms, Segment};
+use crate::segment::read::{FILES, KeysInput, MergedKeys, Norms};
 use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, PostingsWriter, TermsEncoder, write_keys, write_norms,
 };
-use crate::segment::{DeletedDocuments, FileMeta, SegmentMeta, layout::FieldStats, layout::too_many_documents};
+use crate::segment::{FileMeta, SegmentMeta, layout::too_many_documents};
 use crate::{Error, Result, limits::DOCUMENTS_MAX, schema::NormKind, schema::Schema, schema::Stored};
 use tierdex_io::Disk;
 
-/// A segment to merge.
-#[derive(Clone, Copy)]
-pub(super) struct MergeInput<'a> {
-    pub(super) segment: &'a Segment,
-    /// Its deleted documents.
-    pub(super) deleted: Option<&'a DeletedDocuments>,
-    /// Exact statistics of each field in the documents that are left. Without them the merge computes them,
-    /// which may need another pass over the lists.
-    pub(super) live: Option<&'a [FieldStats]>,
-}
-
-/// Merges `inputs`, whose documents follow one another, into the new segment `id`, which has keys if `has_keys`.
-/// Returns `None`, and writes nothing, if all documents are deleted.
+/// Merges `inputs`, whose documents follow one another, into the new segment `id`, which has keys if
+/// `has_keys`. Returns `None`, and writes nothing, if all documents are deleted.
 ///
 /// # Errors
 /// [`Error::Failed`] if the merged segment would not have all documents and tokens that are left.

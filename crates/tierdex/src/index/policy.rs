@@ -1,8 +1,8 @@
 //! Chooses which segments a commit merges.
 //!
-//! The *level* of a segment is the logarithm to base 4 of its bytes, as a multiple of a smallest size; smaller
-//! segments have level 0. Deleted documents do not count. As in Lucene's `LogMergePolicy`, only adjacent
-//! segments are merged, so that documents keep their order:
+//! The *level* of a segment is the logarithm to base 4 of its bytes, as a multiple of a smallest size;
+//! smaller segments have level 0. Deleted documents do not count. As in Lucene's `LogMergePolicy`, only
+//! adjacent segments are merged, so that documents keep their order:
 //!
 //! 1. From the left, a *group* begins at a segment of the highest level that is left, and ends at the last
 //!    segment of that level: levels of groups decrease. Its segments of lower levels are between others.

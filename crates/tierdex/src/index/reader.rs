@@ -4,7 +4,10 @@
 use super::deleted::{scan_deleted, statistics_of, statistics_of_norms};
 use super::{manifest::Manifest, recovery::no_index, stop::StopSignal};
 use crate::{
-    Error, Result, limits::DOCUMENTS_MAX, schema::Schema, segment::ManifestSegment,
+    Error, Result,
+    limits::DOCUMENTS_MAX,
+    schema::Schema,
+    segment::ManifestSegment,
     segment::read::{OpenSegment, Segment, open_deletes, open_deletes_sharing},
     segment::{DeletedDocuments, KeySeed, SegmentDeletes},
 };
@@ -136,12 +139,14 @@ impl Index {
         let (schema, stop) = (Arc::new(self.schema().clone()), StopSignal::default());
         let (mut base, mut segments) = (0, Vec::new());
         for segment in self.segments() {
-            let before = segment.deleted().cloned().unwrap_or_else(|| DeletedDocuments::none(segment.documents()));
+            let before =
+                segment.deleted().cloned().unwrap_or_else(|| DeletedDocuments::none(segment.documents()));
             let new = documents.iter().filter_map(|document| document.checked_sub(base));
             let mut new: Vec<u32> = new
                 .filter(|document| *document < segment.documents() && !before.contains(*document))
                 .collect();
-            (new.sort_unstable(), new.dedup());
+            new.sort_unstable();
+            new.dedup();
             base += segment.documents();
             if new.is_empty() {
                 segments.push(segment.clone());
@@ -150,7 +155,9 @@ impl Index {
             let statistics = match by_values {
                 Some(true) => statistics_of(segment, &schema, &new, 2, &stop)?,
                 Some(false) => statistics_of_norms(segment, &new)?,
-                None => scan_deleted(segment, &DeletedDocuments::none(segment.documents()).with(new.clone()))?,
+                None => {
+                    scan_deleted(segment, &DeletedDocuments::none(segment.documents()).with(new.clone()))?
+                }
             };
             let mut layers = segment.deletes().map_or_else(Vec::new, |deletes| deletes.layers().to_vec());
             layers.push(Arc::new(statistics));
@@ -206,7 +213,9 @@ impl Index {
     }
 
     /// The segments, each with the seed of its keys if the index of its directory is updatable.
-    pub(crate) fn segments_with_seeds(&self) -> impl DoubleEndedIterator<Item = (Option<KeySeed>, &OpenSegment)> {
+    pub(crate) fn segments_with_seeds(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (Option<KeySeed>, &OpenSegment)> {
         let parts = self.0.parts.iter();
         let seeds = parts.flat_map(|part| part.segments.iter().map(|_| part.manifest.key_seed));
         // An index without some documents has segments of its own.
@@ -280,7 +289,8 @@ impl OpenPart {
 /// Opens the segments of a commit. Files that `other` has open are shared.
 fn open_segments(disk: &dyn Disk, manifest: &Manifest, other: Option<&OpenPart>) -> Result<Vec<OpenSegment>> {
     let open = |entry: &ManifestSegment| {
-        let mut of_other = other.into_iter().flat_map(|other| other.manifest.segments.iter().zip(&other.segments));
+        let mut of_other =
+            other.into_iter().flat_map(|other| other.manifest.segments.iter().zip(&other.segments));
         let Some((older, open)) = of_other.find(|(older, _)| older.meta == entry.meta) else {
             let segment = Segment::open(disk, &manifest.schema, entry.meta.clone())?;
             return Ok(OpenSegment::new(Arc::new(segment), open_deletes(disk, entry)?.map(Arc::new)));

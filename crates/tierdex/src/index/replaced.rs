@@ -6,8 +6,8 @@
 //! 2. Documents of older segments are replaced whose id a document of the new segment has ([`replaced_in`]).
 //! 3. Documents of all segments are deleted whose id was deleted after they were written ([`deleted_in`]).
 //!
-//! Candidates are found by the hashes in `keys`: one by one if they are few, else by reading all keys in order.
-//! Then their ids are read, in order of documents, and compared.
+//! Candidates are found by the hashes in `keys`: one by one if they are few, else by reading all keys in
+//! order. Then their ids are read, in order of documents, and compared.
 
 use crate::segment::layout::{KeyEntry, KeySeed};
 use crate::segment::read::{FILES, KeysReader, KeysWalk, Segment};
@@ -17,8 +17,8 @@ use std::collections::HashMap;
 /// Number of candidates whose ids are compared at a time, unless more have the same hash.
 const CANDIDATES_MAX: usize = 1 << 15;
 
-/// Keys are looked up one by one if this number of look-ups is less than the number of pages: a page is read at
-/// random for each, instead of all in order.
+/// Keys are looked up one by one if this number of look-ups is less than the number of pages: a page is read
+/// at random for each, instead of all in order.
 const PAGES_PER_LOOK_UP: usize = 4;
 
 /// External ids to delete, each as it was when a number of documents had been written.
@@ -85,11 +85,9 @@ pub(super) fn repeated_in(segment: &Segment) -> Result<Vec<u32>> {
         if next.is_none() || candidates.len() >= CANDIDATES_MAX && run.is_empty() {
             candidates.sort_unstable();
             let mut last: HashMap<String, u32> = HashMap::new();
-            for_each_id(segment, &candidates, |document, id| {
-                match last.get_mut(id) {
-                    Some(before) => repeated.push(std::mem::replace(before, document)),
-                    None => drop(last.insert(id.to_string(), document)),
-                }
+            for_each_id(segment, &candidates, |document, id| match last.get_mut(id) {
+                Some(before) => repeated.push(std::mem::replace(before, document)),
+                None => drop(last.insert(id.to_string(), document)),
             })?;
             candidates.clear();
         }
@@ -136,8 +134,8 @@ pub(super) fn replaced_in(
     }
 }
 
-/// The documents of a segment, ascending, that are deleted by their ids ([`DeletedIds::prepare`]), among those
-/// for which `is_left` is true. `base` is the number in the index of its first document.
+/// The documents of a segment, ascending, that are deleted by their ids ([`DeletedIds::prepare`]), among
+/// those for which `is_left` is true. `base` is the number in the index of its first document.
 pub(super) fn deleted_in(
     segment: &Segment,
     base: u32,
@@ -227,8 +225,8 @@ impl<'a> PairFinder<'a> {
     }
 }
 
-/// Keeps the pairs for which `is_equal` is true, given their first member and the external id of their second,
-/// a document of the segment.
+/// Keeps the pairs for which `is_equal` is true, given their first member and the external id of their
+/// second, a document of the segment.
 fn keep_equal(
     segment: &Segment,
     pairs: &mut Vec<(u32, u32)>,
@@ -260,5 +258,7 @@ fn for_each_id(segment: &Segment, documents: &[u32], mut body: impl FnMut(u32, &
 }
 
 fn keys_of(segment: &Segment) -> Result<&KeysReader> {
-    segment.keys().ok_or_else(|| Error::Usage("the index is not updatable: its documents have no keys".to_string()))
+    segment
+        .keys()
+        .ok_or_else(|| Error::Usage("the index is not updatable: its documents have no keys".to_string()))
 }

@@ -117,15 +117,17 @@ impl PartialResult {
     }
 
     /// Whether there are fewer than `k` hits although the initial threshold guarantees `k`, which shows that
-    /// the skip records are wrong, or a guess of the threshold failed. The query must be evaluated again without
-    /// an initial threshold.
+    /// the skip records are wrong, or a guess of the threshold failed. The query must be evaluated again
+    /// without an initial threshold.
     pub(crate) fn was_initial_threshold_too_high(
         &self,
         k: usize,
         index: &Index,
         threshold: &SharedThreshold,
     ) -> bool {
-        self.complete && !threshold.are_hits_complete(&self.hits, usize::try_from(index.documents()).map_or(k, |all| k.min(all)))
+        self.complete
+            && !threshold
+                .are_hits_complete(&self.hits, usize::try_from(index.documents()).map_or(k, |all| k.min(all)))
     }
 
     /// The result of the query, if this is the result on all documents.

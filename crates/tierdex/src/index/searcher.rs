@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     Error, Result,
-    eval::{Collector, DocumentRange, EvaluationLog, Scratch, Search, InitialThreshold, SearchPlan, initial_threshold},
+    eval::{
+        Collector, DocumentRange, EvaluationLog, InitialThreshold, Scratch, Search, SearchPlan,
+        initial_threshold,
+    },
     query::{
         Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, collect_statistics, terms_after,
     },

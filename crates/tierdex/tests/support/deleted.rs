@@ -1,8 +1,9 @@
 //! Indexes that are updatable and have deleted documents, by the numbers of segments and documents.
 
 use super::corpus::TestDocument;
-use super::{NO_MERGES, add_documents, index_in_memory};
+use super::{add_documents, index_in_memory};
 use std::{ops::Range, sync::Arc};
+use tierdex::internal::index::MergePolicy;
 use tierdex::internal::segment::deletes::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
@@ -38,7 +39,7 @@ pub fn updatable_writer(
     schema: &Schema,
     mode: OpenMode,
 ) -> tierdex::Result<IndexWriter> {
-    let options = WriterOptions { updatable: true, policy: NO_MERGES, ..WriterOptions::default() };
+    let options = WriterOptions { updatable: true, policy: MergePolicy::NONE, ..WriterOptions::default() };
     IndexWriter::open(disk.clone(), schema.clone(), mode, options)
 }
 

@@ -1,9 +1,9 @@
 //! One evaluation in a segment: the range of documents that it searches, its collector and scratch buffers.
 
+use crate::Result;
 use crate::eval::state::{Collector, DocRange, Scratch};
 use crate::eval::{EvaluationOptions, SegmentView};
 use crate::segment::{DeletedDocuments, read::BlockSource};
-use crate::Result;
 use std::{cell::Cell, ops::Range};
 
 /// The range of documents, numbered in the index, that an evaluation searches. An evaluation on another

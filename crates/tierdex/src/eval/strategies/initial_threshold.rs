@@ -3,9 +3,9 @@
 //! its max score; or from the scores of a rare term.
 //!
 //! A deleted document may be the one that reaches a max score. If `g` postings of the term are deleted, the
-//! `k + g` best blocks have `k` that are not spoilt, so the bound of rank `k + g` holds. It is low if many are
-//! deleted. Then a rank is chosen below which `k` unspoilt blocks are very likely: the bound is a *guess*. If the
-//! `k`-th hit does not reach the highest guess, the query is evaluated again without guesses.
+//! `k + g` best blocks have `k` that are not spoilt, so the bound of rank `k + g` holds. It is low if many
+//! are deleted. Then a rank is chosen below which `k` unspoilt blocks are very likely: the bound is a
+//! *guess*. If the `k`-th hit does not reach the highest guess, the query is evaluated again without guesses.
 
 use crate::eval::nodes::{ShareBounds, Term};
 use crate::eval::state::{DocRange, Scratch, Search};
@@ -19,8 +19,8 @@ use crate::{
 };
 
 /// Lower bound of the `k`-th best score over all segments, or a guess of one: from block max scores, if skip
-/// data is resident, and from the scores of the rarest term, if it is rare. 0 if none is known, as for queries
-/// that do not match every document of some scored term.
+/// data is resident, and from the scores of the rarest term, if it is rare. 0 if none is known, as for
+/// queries that do not match every document of some scored term.
 pub fn initial_threshold(
     plan: &QueryPlan,
     lists: SegmentLists<'_>,
@@ -68,8 +68,8 @@ struct BoundRank {
     is_guess: bool,
 }
 
-/// Number of standard deviations by which the rank of a guess exceeds the expected one. If documents are deleted
-/// at random, one guess in some hundred fails.
+/// Number of standard deviations by which the rank of a guess exceeds the expected one. If documents are
+/// deleted at random, one guess in some hundred fails.
 const GUESS_DEVIATIONS: f64 = 3.0;
 
 impl BoundRank {

@@ -1,11 +1,21 @@
 //! The documents of a segment that are left, and the numbers and statistics that they have in a merge.
 
-use super::MergeInput;
 use crate::cursor::{ListsInTermOrder, NO_DOCUMENT};
 use crate::index::stop::StopSignal;
 use crate::segment::read::{FieldReader, Norms, Segment};
 use crate::segment::{DeletedDocuments, layout::FieldStats};
 use crate::{Error, Result, transform::norm};
+
+/// A segment to merge.
+#[derive(Clone, Copy)]
+pub(in crate::index) struct MergeInput<'a> {
+    pub(in crate::index) segment: &'a Segment,
+    /// Its deleted documents.
+    pub(in crate::index) deleted: Option<&'a DeletedDocuments>,
+    /// Exact statistics of each field in the documents that are left. Without them the merge computes them,
+    /// which may need another pass over the lists.
+    pub(in crate::index) live: Option<&'a [FieldStats]>,
+}
 
 /// The documents of an input of a merge that are left.
 pub(super) struct LiveDocuments<'a> {

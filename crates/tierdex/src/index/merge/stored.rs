@@ -1,6 +1,6 @@
 //! Merges stored documents.
 
-use super::LiveDocuments;
+use super::live::LiveDocuments;
 use crate::index::stop::StopSignal;
 use crate::segment::layout::FileMeta;
 use crate::segment::read::{StoredReader, StoredValues};

@@ -3,7 +3,8 @@
 use super::*;
 use crate::index::{DocumentRef, IndexWriter, Merge, MergePolicy, OpenMode, StopSignal, WriterOptions};
 use crate::schema::Field;
-use crate::segment::{ManifestSegment, read::StoredValues};
+use crate::segment::read::{Segment, StoredValues};
+use crate::segment::{DeletedDocuments, FieldStats, ManifestSegment};
 use proptest::prelude::*;
 use std::{collections::BTreeMap, sync::Arc};
 use tierdex_io::{MemDisk, SealedFile};
@@ -71,8 +72,8 @@ struct MergeCase {
 }
 
 impl MergeCase {
-    /// Merges the segments on a number of threads, and compares with a segment of the documents that are left.
-    /// Returns the number of ranges into which the terms of the first field were divided.
+    /// Merges the segments on a number of threads, and compares with a segment of the documents that are
+    /// left. Returns the number of ranges into which the terms of the first field were divided.
     fn check(&self, threads: usize) -> usize {
         let numbered: Vec<(u32, TestDocument)> = (0..).zip(self.documents.iter().cloned()).collect();
         let bounds: Vec<usize> = [0].into_iter().chain(self.cuts.clone()).chain([numbered.len()]).collect();

@@ -1,6 +1,6 @@
 //! Deletes: documents whose ids were deleted or written again are found when a segment is finished; the next
-//! commit writes, for each segment that it does not merge, the set of all its deleted documents and a layer of
-//! statistics of the new ones.
+//! commit writes, for each segment that it does not merge, the set of all its deleted documents and a layer
+//! of statistics of the new ones.
 
 use super::super::deleted::statistics_of;
 use super::super::replaced::{deleted_in, repeated_in, replaced_in};
@@ -16,8 +16,8 @@ use std::sync::Arc;
 const DELETED_IDS_BYTES: usize = 16 << 20;
 
 impl IndexWriter {
-    /// Whether the index is updatable: its documents can be deleted by their ids, and a document that is added
-    /// replaces one with the same id.
+    /// Whether the index is updatable: its documents can be deleted by their ids, and a document that is
+    /// added replaces one with the same id.
     pub fn is_updatable(&self) -> bool {
         self.key_seed.is_some()
     }
@@ -63,8 +63,8 @@ impl IndexWriter {
         })
     }
 
-    /// Deletes documents of the newest commit, numbered as hits are, by the next commit. Returns the number of
-    /// those that were not deleted before. The index need not be updatable.
+    /// Deletes documents of the newest commit, numbered as hits are, by the next commit. Returns the number
+    /// of those that were not deleted before. The index need not be updatable.
     ///
     /// # Errors
     /// [`Error::Usage`] if `index` is not the commit on which the writer builds, or has no such document:
@@ -110,13 +110,14 @@ impl IndexWriter {
         Ok(pending.delete(documents))
     }
 
-    /// Deletes the documents of older segments that the newest segment replaces, those that it replaces itself,
-    /// and those whose ids were deleted.
+    /// Deletes the documents of older segments that the newest segment replaces, those that it replaces
+    /// itself, and those whose ids were deleted.
     pub(super) fn resolve_written_ids(&mut self) -> Result<()> {
         let (Some(_), Some((newest, older))) = (self.key_seed, self.segments.split_last()) else {
             return Ok(());
         };
-        let open = |meta: &_| Segment::open(self.disk.as_ref(), &self.schema, Clone::clone(meta)).map(Arc::new);
+        let open =
+            |meta: &_| Segment::open(self.disk.as_ref(), &self.schema, Clone::clone(meta)).map(Arc::new);
         let newer = open(&newest.meta)?;
         let mut found = Vec::new();
         let repeated = repeated_in(&newer)?;
@@ -135,8 +136,8 @@ impl IndexWriter {
         self.resolve_deleted_ids()
     }
 
-    /// Deletes the documents of finished segments whose ids were deleted after they were written. No documents
-    /// but those of finished segments were.
+    /// Deletes the documents of finished segments whose ids were deleted after they were written. No
+    /// documents but those of finished segments were.
     pub(super) fn resolve_deleted_ids(&mut self) -> Result<()> {
         if self.deleted_ids.is_empty() {
             return Ok(());

@@ -18,7 +18,8 @@ impl IndexWriter {
         match choice {
             Merge::One => self.merge_to_one()?,
             Merge::Keep => {
-                let sizes: Vec<SegmentSize> = self.segments.iter().map(|segment| self.size_of(segment)).collect();
+                let sizes: Vec<SegmentSize> =
+                    self.segments.iter().map(|segment| self.size_of(segment)).collect();
                 // Sources are removed after the commit. What other merges of the commit leave is not known.
                 let bytes_max = self.disk.available_bytes()?.map_or(u64::MAX, |available| available / 2);
                 let merges = self.options.policy.choose_merges(&sizes, bytes_max);

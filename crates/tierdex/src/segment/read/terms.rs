@@ -59,8 +59,8 @@ pub struct TermInfo {
 }
 
 impl TermInfo {
-    /// Number of documents that contain the term and are not deleted, at least 1. An upper bound if the terms of
-    /// deleted documents are not known.
+    /// Number of documents that contain the term and are not deleted, at least 1. An upper bound if the terms
+    /// of deleted documents are not known.
     #[inline]
     pub fn live_documents(&self) -> u32 {
         self.document_frequency.saturating_sub(self.deleted.known.documents)

@@ -5,11 +5,11 @@
 //! and those whose upper bounds fall below the threshold. If scores are added later, the block and the offset
 //! in it at which each candidate was found are recorded ([`FoundPostings`]).
 
-use crate::segment::DeletedDocuments;
 use super::Term;
 use crate::cursor::{PositionsReader, ScatteredBlocks};
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
 use crate::eval::state::{CandidateBatch, CandidateRange, DocRange, Refine, Refinement};
+use crate::segment::DeletedDocuments;
 use crate::{Error, Result, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
@@ -183,7 +183,8 @@ impl Term<'_> {
         while let Some(count) = self.seek_candidates(&documents[at..]) {
             let candidates = &documents[at..at + count];
             let found = self.offsets_in_block(self.block, candidates)?;
-            let is_deleted = |deleted: &DeletedDocuments, offset: u8| deleted.contains(candidates[usize::from(offset)]);
+            let is_deleted =
+                |deleted: &DeletedDocuments, offset: u8| deleted.contains(candidates[usize::from(offset)]);
             shared += match deleted {
                 None => found.len(),
                 Some(deleted) => found.iter().filter(|offset| !is_deleted(deleted, **offset)).count(),
