@@ -117,9 +117,9 @@ class Index:
         """Open a writer; there is one at a time, in all processes.
 
         ``memory``: bytes for postings and for documents in analysis, at least 16M. A thread needs 128M.
-        ``threads``: threads that analyse documents; the index does not depend on their number.
+        ``threads``: threads that analyse documents and encode; the index does not depend on their number.
         ``merge``: whether commits merge all segments into one, the fastest to search; by default the first
-        commit does, and later ones do not.
+        commit does, and later ones merge segments of similar size only.
         ``wait``: seconds to wait for another writer to end, before :class:`BusyError`.
         ``add_fields``: fields that the first commit adds to the index, ``{"author": Text()}``. Documents that
         were indexed before are not found in them. Of a field that the index has only the synonyms change.
