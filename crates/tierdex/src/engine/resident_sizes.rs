@@ -3,7 +3,7 @@
 use super::memory_report::{DICTIONARIES, LISTS, MemoryUse};
 use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
-use crate::segment::read::{FieldReader, Segment};
+use crate::segment::read::{FieldReader, KeysReader, Segment};
 use tierdex_io::{Arena, SealedFile};
 
 /// Bytes of the metadata of one segment or of several.
@@ -23,7 +23,8 @@ pub struct ResidentSizes {
     pub restart_keys: u64,
     /// Page checksums.
     pub checksums: u64,
-    /// First documents of the pages of the index of external ids, always in DRAM.
+    /// First documents of the pages of the index of external ids, and first hashes of the pages of keys, always
+    /// in DRAM.
     pub id_index: u64,
     /// Deleted documents and their statistics, always in DRAM.
     pub deletes: u64,
@@ -48,7 +49,7 @@ impl ResidentSizes {
     }
 
     fn add_segment(&mut self, segment: &Segment) {
-        self.id_index += segment.ids().memory();
+        self.id_index += segment.ids().memory() + segment.keys().map_or(0, KeysReader::memory);
         self.checksums +=
             segment.files().map(|file| Arena::allocation_bytes(file.table_bytes())).sum::<u64>();
         segment.fields().iter().for_each(|field| self.add_field(field));

@@ -110,8 +110,7 @@ pub(crate) fn terms_after(
     let mut terms = Vec::new();
     while terms.len() < limit && walks.next()?.is_some() {
         let term = String::from_utf8_lossy(walks.term()).into_owned();
-        let occurrences = walks.infos().flatten().map(TermInfo::live_occurrences).sum();
-        terms.push(TermStats { term, documents: walks.documents(), occurrences });
+        terms.push(TermStats { term, documents: walks.documents(), occurrences: walks.occurrences() });
     }
     Ok(terms)
 }
@@ -273,6 +272,8 @@ pub(super) struct MergedWalk<'a, A> {
 struct SegmentWalk<'a, A> {
     walk: TermWalk<'a, A>,
     deletes: Option<DeletesCursor<'a>>,
+    /// Occurrences of the current term in deleted documents.
+    deleted_occurrences: u64,
 }
 
 impl<'a, A: Automaton> SegmentWalk<'a, A> {
@@ -284,15 +285,17 @@ impl<'a, A: Automaton> SegmentWalk<'a, A> {
     ) -> Result<Option<Self>> {
         let Some(reader) = segment.field(field) else { return Ok(None) };
         let deletes = segment.deletes().map(|deletes| deletes.cursor(field));
-        Ok(Some(SegmentWalk { walk: reader.terms().walk(automaton, source)?, deletes }))
+        let walk = reader.terms().walk(automaton, source)?;
+        Ok(Some(SegmentWalk { walk, deletes, deleted_occurrences: 0 }))
     }
 
     /// Moves to the next term that a document has which is not deleted.
     fn advance(&mut self) -> Result<Option<(TermInfo, u32)>> {
         while let Some((info, state)) = self.walk.advance()? {
             let Some(deletes) = &mut self.deletes else { return Ok(Some((info, state))) };
-            let deleted = deletes.seek(self.walk.term(), info.document_frequency);
-            if let Some(info) = info.with_deletes(deleted) {
+            let deleted = deletes.seek(self.walk.term());
+            self.deleted_occurrences = deleted.occurrences;
+            if let Some(info) = info.with_deletes(deleted.documents) {
                 return Ok(Some((info, state)));
             }
         }
@@ -344,6 +347,13 @@ impl<'a, A: Automaton> MergedWalk<'a, A> {
     fn infos(&self) -> impl Iterator<Item = Option<&TermInfo>> {
         let heads = self.heads.iter().zip(&self.returned);
         heads.map(|(head, returned)| head.as_ref().filter(|_| *returned).map(|(info, _)| info))
+    }
+
+    /// Number of occurrences of the current term over all segments.
+    fn occurrences(&self) -> u64 {
+        let deleted = self.walks.iter().map(|walk| walk.as_ref().map_or(0, |walk| walk.deleted_occurrences));
+        let live = self.infos().zip(deleted);
+        live.map(|(info, deleted)| info.map_or(0, |info| info.occurrences.saturating_sub(deleted))).sum()
     }
 
     /// Number of documents over all segments that contain the current term.

@@ -4,7 +4,7 @@ use super::clauses::Clauses;
 use crate::{
     limits::{PREFIX_LONG_LISTS_MAX, PREFIX_SHORT_LISTS_MAX},
     rank::TermScorer,
-    segment::{deletes::DeletedPostings, read::TermInfo},
+    segment::read::TermInfo,
 };
 use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
@@ -156,7 +156,7 @@ impl PrefixClause {
             occurrences: 0,
             skips: *record_start..record_start + u64::from(*record_bytes),
             blocks: None,
-            deleted: DeletedPostings::default(),
+            deleted: 0,
         }))
     }
 

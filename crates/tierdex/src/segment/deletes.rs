@@ -169,19 +169,16 @@ impl SegmentDeletes {
         FieldStats { documents, tokens: if documents == 0 { 0 } else { tokens }, ..all }
     }
 
-    /// The deleted postings of a term of a field that is in `document_frequency` documents.
-    pub fn find(&self, field: usize, term: &[u8], document_frequency: u32) -> DeletedPostings {
+    /// What deleted documents have of a term of a field, as far as it is known.
+    pub fn find(&self, field: usize, term: &[u8]) -> TermDeletes {
         let mut known = TermDeletes::default();
         self.layers.iter().for_each(|layer| known.add(layer.find(field, term)));
-        let documents_max = if self.are_terms_known() { known.documents } else { self.documents.len() };
-        DeletedPostings { known, documents_max: documents_max.min(document_frequency) }
+        known
     }
 
     /// Looks up terms of a field, in ascending order.
     pub fn cursor(&self, field: usize) -> DeletesCursor<'_> {
-        let layers = self.layers.iter().filter(|layer| layer.are_terms_known());
-        let cursors = layers.map(|layer| layer.cursor(field)).collect();
-        DeletesCursor { cursors, are_terms_known: self.are_terms_known(), deleted: self.documents.len() }
+        DeletesCursor { cursors: self.layers.iter().map(|layer| layer.cursor(field)).collect() }
     }
 
     /// Bytes of memory.
@@ -193,30 +190,14 @@ impl SegmentDeletes {
 /// Looks up what deleted documents have of terms of a field, in ascending order of the terms.
 pub struct DeletesCursor<'a> {
     cursors: Vec<StatisticsCursor<'a>>,
-    are_terms_known: bool,
-    /// Number of deleted documents.
-    deleted: u32,
-}
-
-/// The postings of a term that belong to deleted documents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DeletedPostings {
-    /// Documents and occurrences, as far as they are known: lower bounds if some layers do not know terms.
-    pub known: TermDeletes,
-    /// Upper bound of the number of these postings, of a term with this document frequency.
-    pub documents_max: u32,
 }
 
 impl DeletesCursor<'_> {
-    /// The deleted postings of a term, not less than the one before, that is in `document_frequency`
-    /// documents.
-    pub fn seek(&mut self, term: &[u8], document_frequency: u32) -> DeletedPostings {
+    /// What deleted documents have of a term, not less than the one before, as far as it is known.
+    pub fn seek(&mut self, term: &[u8]) -> TermDeletes {
         let mut known = TermDeletes::default();
-        for cursor in &mut self.cursors {
-            known.add(cursor.seek(term));
-        }
-        let documents_max = if self.are_terms_known { known.documents } else { self.deleted };
-        DeletedPostings { known, documents_max: documents_max.min(document_frequency) }
+        self.cursors.iter_mut().for_each(|cursor| known.add(cursor.seek(term)));
+        known
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cursor::{DecodedBlock, LIST_BYTES, NO_DOCUMENT, ScatteredBlocks};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, ScoreWindow, Scratch, positions_within};
 use crate::eval::{nodes::ShareBounds, state::buffers::TermBuffers};
 use crate::limits::BLOCK;
-use crate::segment::read::{BlockList, BlockSource, Norms, RecordPart, Segment, TermInfo};
+use crate::segment::read::{BlockList, BlockSource, Norms, OpenSegment, RecordPart, TermInfo};
 use crate::transform::impact::{self, BLOCK_IMPACT_BYTES_MAX, Impact};
 use crate::{Result, bytes::ByteReader, query::plan_node::Leaf, rank::TermScorer};
 use std::ops::Range;
@@ -62,7 +62,7 @@ impl<'a> Term<'a> {
         scorer: &'a TermScorer,
         info: &TermInfo,
         part: RecordPart,
-        segment: &'a Segment,
+        segment: &'a OpenSegment,
         source: &'a dyn BlockSource,
         scratch: &mut Scratch,
     ) -> Result<Term<'a>> {
@@ -79,7 +79,7 @@ impl<'a> Term<'a> {
             scorer,
             bounds,
             documents,
-            deleted: info.deleted.documents_max,
+            deleted: segment.deleted_postings_max(info),
             block: 0,
             prefetched: DocRange::default(),
             prefetched_frequencies: true,

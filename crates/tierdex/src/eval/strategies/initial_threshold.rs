@@ -13,7 +13,7 @@ use crate::eval::tuning::{INITIAL_THRESHOLD_K_MAX, PRESCORED_POSTINGS_MAX, PRESC
 use crate::limits::{BLOCK, SUPERBLOCK};
 use crate::query::plan_node::{Leaf, PlanNode};
 use crate::query::{QueryPlan, SegmentLists};
-use crate::segment::read::{BlockList, FILES, OpenSegment, RecordPart, SkipRecord, TermInfo};
+use crate::segment::read::{BlockList, FILES, OpenSegment, RecordPart, SkipRecord};
 use crate::{
     Result, bytes::ByteReader, eval::strategy::sufficient_clauses, schema::NormKind, transform::impact,
 };
@@ -29,11 +29,12 @@ pub fn initial_threshold(
 ) -> Result<InitialThreshold> {
     let mut threshold = InitialThreshold::default();
     for leaf in sufficient_terms(plan) {
-        let postings = leaf.infos.iter().flatten();
-        let count = |sum: (u64, u64), info: &TermInfo| {
-            (sum.0 + u64::from(info.document_frequency), sum.1 + u64::from(info.deleted.documents_max))
-        };
-        let (postings, deleted) = postings.fold((0, 0), count);
+        let infos = leaf.infos.iter().zip(lists.segments);
+        let infos = infos.filter_map(|(info, segment)| Some((info.as_ref()?, segment)));
+        let (postings, deleted) = infos.fold((0, 0), |(postings, deleted), (info, segment)| {
+            let more = u64::from(segment.deleted_postings_max(info));
+            (postings + u64::from(info.document_frequency), deleted + more)
+        });
         let rank = BoundRank::new(k, postings, deleted, true);
         threshold.add(threshold_by_max_scores(leaf, lists.segments, rank.blocks)?, rank.is_guess);
     }

@@ -113,7 +113,7 @@ Equal clauses stay, since sums of rounded scores would differ between segments:
 
 fn all_leaves() -> Vec<Leaf> {
     let info = |bits: u8| TermInfo {
-        deleted: crate::segment::deletes::DeletedPostings::default(),
+        deleted: 0,
         document_frequency: bits.count_ones(),
         occurrences: 8,
         skips: 0..0,

@@ -50,14 +50,19 @@ impl OpenSegment {
         self.deletes.as_ref().map_or(all, |deletes| deletes.live_stats(field, all))
     }
 
-    /// Adds the deleted postings to the dictionary entry of a term; `None` if all its documents are deleted.
+    /// Adds the deleted documents to the dictionary entry of a term; `None` if all its documents are deleted.
     pub fn with_deletes(&self, field: usize, term: &[u8], info: TermInfo) -> Option<TermInfo> {
         match &self.deletes {
             None => Some(info),
-            Some(deletes) => {
-                let deleted = deletes.find(field, term, info.document_frequency);
-                info.with_deletes(deleted)
-            }
+            Some(deletes) => info.with_deletes(deletes.find(field, term).documents),
+        }
+    }
+
+    /// Upper bound of the number of postings of a term that belong to deleted documents.
+    pub fn deleted_postings_max(&self, info: &TermInfo) -> u32 {
+        match self.are_frequencies_exact() {
+            true => info.deleted,
+            false => self.deleted().map_or(0, DeletedDocuments::len).min(info.document_frequency),
         }
     }
 }

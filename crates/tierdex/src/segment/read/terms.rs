@@ -4,7 +4,6 @@ use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
 use crate::bytes::{ByteReader, prefix_key};
 use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
-use crate::segment::deletes::DeletedPostings;
 use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -54,8 +53,8 @@ pub struct TermInfo {
     pub skips: Range<u64>,
     /// Byte range of the blocks in `postings`; `None` if the list is inline in the skip record.
     pub blocks: Option<Range<u64>>,
-    /// The postings of deleted documents, which the numbers above include.
-    pub deleted: DeletedPostings,
+    /// Number of these documents that are known to be deleted.
+    pub deleted: u32,
 }
 
 impl TermInfo {
@@ -63,16 +62,11 @@ impl TermInfo {
     /// of deleted documents are not known.
     #[inline]
     pub fn live_documents(&self) -> u32 {
-        self.document_frequency.saturating_sub(self.deleted.known.documents)
+        self.document_frequency.saturating_sub(self.deleted)
     }
 
-    /// Number of occurrences in documents that are not deleted.
-    pub fn live_occurrences(&self) -> u64 {
-        self.occurrences.saturating_sub(self.deleted.known.occurrences)
-    }
-
-    /// With its deleted postings; `None` if no other is left.
-    pub fn with_deletes(mut self, deleted: DeletedPostings) -> Option<TermInfo> {
+    /// With this number of deleted documents; `None` if no other is left.
+    pub fn with_deletes(mut self, deleted: u32) -> Option<TermInfo> {
         self.deleted = deleted;
         (self.live_documents() > 0).then_some(self)
     }
@@ -358,7 +352,7 @@ pub(super) struct TermEntry<'a> {
 impl TermEntry<'_> {
     pub(super) fn info(self) -> TermInfo {
         let TermEntry { document_frequency, occurrences, skips, blocks, .. } = self;
-        TermInfo { document_frequency, occurrences, skips, blocks, deleted: DeletedPostings::default() }
+        TermInfo { document_frequency, occurrences, skips, blocks, deleted: 0 }
     }
 }
 

@@ -10,8 +10,7 @@ fn skip_record(postings: u32, positions: bool, fill: impl FnMut(usize) -> u8) ->
     let bytes: Vec<u8> = (0..len).map(fill).collect();
     let skips = 0..len as u64;
     let occurrences = u64::from(postings);
-    let deleted = crate::segment::deletes::DeletedPostings::default();
-    let term = TermInfo { document_frequency: postings, occurrences, skips, blocks: Some(0..9), deleted };
+    let term = TermInfo { document_frequency: postings, occurrences, skips, blocks: Some(0..9), deleted: 0 };
     BlockList::parse("skips", &term, bytes.into(), positions).unwrap()
 }
 
