@@ -18,6 +18,8 @@ pub struct IndexJob {
     pub disk: Arc<dyn Disk>,
     pub schema: open::WriterSchema,
     pub mode: OpenMode,
+    /// Whether the index must be updatable, or is made so.
+    pub updatable: bool,
     pub options: InputOptions,
     pub threads: usize,
     pub memory: usize,
@@ -32,7 +34,10 @@ pub struct IndexJob {
 /// What an indexing run has read and written.
 pub struct IndexSummary {
     pub tally: Tally,
+    /// Documents of the index.
     pub total: u64,
+    /// Documents that later ones with their ids replaced; `None` if the index is not updatable.
+    pub replaced: Option<u64>,
     pub index_bytes: u64,
     /// The fields of which no document has a word: the names of their members may be wrong.
     pub empty_fields: Vec<Field>,
@@ -46,8 +51,15 @@ impl IndexJob {
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let (memory, threads) = (self.memory, self.threads);
-        let options = WriterOptions { memory, threads, stop: stop.clone(), ..WriterOptions::default() };
+        let options = WriterOptions {
+            memory,
+            threads,
+            updatable: self.updatable,
+            stop: stop.clone(),
+            ..WriterOptions::default()
+        };
         let mut writer = open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;
+        let before = self.documents_before()?;
         // Raised by Ctrl-C, and by an error of the writer.
         let stop = writer.stop().clone();
         source.stop_on(stop.clone());
@@ -101,13 +113,25 @@ impl IndexJob {
         tally.skipped_tokens = writer.skipped_tokens();
         // The commit is durable, so an error here only loses the size in the summary.
         let manifest = Manifest::read_newest(self.disk.as_ref()).unwrap_or_default();
+        let total = manifest.as_ref().map_or_else(|| writer.documents(), Manifest::live_documents);
         Ok(IndexSummary {
+            total,
+            replaced: writer.is_updatable().then(|| (before + tally.documents).saturating_sub(total)),
             tally,
-            total: writer.documents(),
             index_bytes: manifest.as_ref().map_or(0, total_bytes),
             empty_fields: manifest.as_ref().map_or(Vec::new(), empty_fields),
             elapsed: start.elapsed(),
         })
+    }
+
+    /// Number of documents of the index to which documents are added. The writer has locked it.
+    fn documents_before(&self) -> tierdex::Result<u64> {
+        match self.mode {
+            OpenMode::Append => {
+                Ok(Manifest::read_newest(self.disk.as_ref())?.map_or(0, |newest| newest.live_documents()))
+            }
+            OpenMode::New | OpenMode::Replace => Ok(0),
+        }
     }
 }
 
@@ -125,6 +149,9 @@ impl IndexSummary {
             documents(self.total),
             size::show_bytes(self.index_bytes)
         );
+        if let Some(replaced) = self.replaced {
+            line += &format!("; {} replaced", documents(replaced));
+        }
         for clause in self.tally.summary_clauses() {
             line += &format!("; {clause}");
         }
@@ -137,6 +164,7 @@ impl IndexSummary {
     /// Prints the summary as one JSON object.
     pub fn print_json(&self, out: &Path) -> std::io::Result<()> {
         let mut summary = self.tally.as_json();
+        summary["replaced"] = self.replaced.into();
         summary["index"] = json!({
             "path": out.display().to_string(),
             "documents": self.total,

@@ -23,9 +23,16 @@ pub fn kind_bytes(manifest: &Manifest, field: usize, kind: FileKind) -> u64 {
     manifest.segments.iter().filter_map(|segment| segment.file(field, kind)).map(|file| file.seal.len).sum()
 }
 
+/// Bytes of the files of deleted documents and of their statistics.
+pub fn deletes_bytes(manifest: &Manifest) -> u64 {
+    let deletes = manifest.segments.iter().filter_map(|segment| segment.deletes.as_ref());
+    let files = deletes.flat_map(|deletes| deletes.layers.iter().chain([&deletes.file]));
+    files.map(|file| file.seal.len).sum()
+}
+
 /// Bytes of all files of a commit.
 pub fn total_bytes(manifest: &Manifest) -> u64 {
-    manifest.segments.iter().flat_map(|segment| &segment.files).map(|file| file.seal.len).sum()
+    manifest.segments.iter().flat_map(|segment| segment.named_files()).map(|file| file.seal.len).sum()
 }
 
 /// Size of one part of the postings of a field, from which bits per posting are computed.

@@ -22,6 +22,10 @@ struct Arguments {
 enum Command {
     /// Index JSON lines, TSV files, text files, folders, or standard input (-)
     Index(cmd::index::IndexCommandArguments),
+    /// Delete documents by their ids, or all that match a query
+    Delete(cmd::delete::DeleteCommandArguments),
+    /// Print stored documents by their ids, as JSON lines
+    Get(cmd::get::GetCommandArguments),
     /// Answer one query; without --dram, --cache and --stats it reads through the page cache
     Search(cmd::search::SearchCommandArguments),
     /// Answer one query and report the strategy, and the blocks and reads of each posting list
@@ -72,6 +76,8 @@ fn run_command(command: Command) -> Outcome {
     let one = |dir: &PathBuf| Some(dir.clone());
     let (outcome, index) = match &command {
         Command::Index(arguments) => (cmd::index::run_index(arguments), one(&arguments.out)),
+        Command::Delete(arguments) => (cmd::delete::run_delete(arguments), one(&arguments.dir)),
+        Command::Get(arguments) => (cmd::get::run_get(arguments), one(&arguments.dir)),
         Command::Search(arguments) => {
             (cmd::search::run_search(arguments), Some(open::joined_path(&arguments.query.dirs())))
         }

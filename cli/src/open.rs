@@ -73,7 +73,7 @@ impl WriterSchema {
     }
 }
 
-/// Opens a writer. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for
+/// Opens a writer, of an updatable index if the options say so. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for
 /// it.
 pub fn open_writer(
     disk: Arc<dyn Disk>,
@@ -82,7 +82,19 @@ pub fn open_writer(
     options: &WriterOptions,
     wait: Option<Duration>,
 ) -> Outcome<IndexWriter> {
-    wait_for_writer(&options.stop, wait, || schema.open(disk.clone(), mode, options.clone()))
+    let writer = wait_for_writer(&options.stop, wait, || schema.open(disk.clone(), mode, options.clone()))?;
+    if options.updatable && !writer.is_updatable() {
+        return Err(not_updatable(&disk.describe()));
+    }
+    Ok(writer)
+}
+
+/// The error of a command that needs an updatable index.
+pub fn not_updatable(dir: &str) -> Failure {
+    Failure::Usage(format!(
+        "the index in {dir} is not updatable: its documents are not found by their ids; write it again with \
+         `tierdex index INPUT --out {dir} --updatable --replace`"
+    ))
 }
 
 /// Opens a writer by `open`, as [`open_writer`].

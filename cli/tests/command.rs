@@ -242,8 +242,9 @@ fn append_and_replace_commit_all_documents() {
     assert!(said.contains("holds 4 documents"), "{said}");
     assert_eq!(workspace.search_index("i", "cat").0, 3);
     workspace.fails(2, "index b.jsonl --out i --append --stem english", "other settings");
-    workspace.ok("index b.jsonl --out i --append --merge similar");
     assert!(workspace.ok("info i").contains("in 2 segments"));
+    workspace.ok("index b.jsonl --out i --append --merge one");
+    assert!(workspace.ok("info i").contains("in 1 segment,"));
     assert_eq!(workspace.search_index("i", "again").0, 2);
     workspace.ok("index b.jsonl --out i --replace --codec raw");
     assert_eq!(workspace.search_index("i", "cat").0, 1);

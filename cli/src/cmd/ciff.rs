@@ -81,7 +81,8 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
         return Err(Failure::Usage(message));
     }
     let schema = open::WriterSchema { schema, existing };
-    let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
+    let commit = &arguments.commit;
+    let mode = commit.open_mode(schema.existing.is_some());
     let name = arguments.file.display().to_string();
     let mut file =
         open_uncompressed(&arguments.file).map_err(|reason| Failure::Failed(format!("{name}: {reason}")))?;
@@ -90,7 +91,7 @@ fn run_import(arguments: &ImportArguments) -> Outcome {
     let mut imported = || -> Outcome<CiffReport> {
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
-        let options = WriterOptions { stop, ..WriterOptions::default() };
+        let options = WriterOptions { updatable: commit.is_updatable(), stop, ..WriterOptions::default() };
         let mut writer = open::open_writer(disk.clone(), &schema, mode, &options, commit.lock_timeout())?;
         let report = import(&mut writer, &mut file, &name)?;
         writer.commit(Merge::Keep)?;

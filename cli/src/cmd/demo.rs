@@ -93,6 +93,7 @@ fn build_index(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
         disk: output_disk(out)?,
         schema: open::WriterSchema { schema, existing: None },
         mode: OpenMode::New,
+        updatable: false,
         options,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         memory: 1 << 30,

@@ -35,9 +35,10 @@ pub struct IndexCommandArguments {
     /// at most a third of the memory that the system and the control group leave]
     #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     memory: Option<usize>,
-    /// Segments that the commit merges
-    #[arg(long, value_enum, default_value_t = MergeChoice::One)]
-    merge: MergeChoice,
+    /// Segments that the commit merges [default: one for a new index and with --replace, similar for
+    /// documents that are added to an index]
+    #[arg(long, value_enum)]
+    merge: Option<MergeChoice>,
     /// Action for a malformed line, or for a file in a folder that cannot be read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
@@ -55,31 +56,45 @@ pub struct IndexCommandArguments {
 pub struct CommitArguments {
     /// Add the documents to an existing index
     #[arg(long, conflicts_with = "replace")]
-    pub append: bool,
+    append: bool,
     /// Replace an existing index atomically, by the commit at the end
     #[arg(long)]
     replace: bool,
+    /// Make the new index updatable: documents are found by their ids, and a document replaces the one that
+    /// has its id. With --append the index must be updatable
+    #[arg(long)]
+    updatable: bool,
+    /// Add the documents to an updatable index, where each replaces the one that has its id; make the index
+    /// if there is none
+    #[arg(long, conflicts_with_all = ["append", "replace"])]
+    upsert: bool,
     /// Wait up to this many seconds while another writer is at work [default: 0, exit code 75]
     #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true)]
     wait: u32,
 }
 
 impl CommitArguments {
-    pub fn open_mode(&self) -> OpenMode {
-        match (self.append, self.replace) {
-            (true, _) => OpenMode::Append,
-            (_, true) => OpenMode::Replace,
-            _ => OpenMode::New,
+    /// How the writer treats the index, if there `is_one`.
+    pub fn open_mode(&self, is_one: bool) -> OpenMode {
+        match () {
+            () if self.append || self.upsert && is_one => OpenMode::Append,
+            () if self.replace => OpenMode::Replace,
+            () => OpenMode::New,
         }
+    }
+
+    /// Whether the index must be updatable, or is made so.
+    pub fn is_updatable(&self) -> bool {
+        self.updatable || self.upsert
     }
 
     pub fn lock_timeout(&self) -> Option<Duration> {
         Some(Duration::from_secs(self.wait.into()))
     }
 
-    /// The schema of the index to which documents are appended.
+    /// The schema of the index to which documents are added; `None` if there is none.
     pub fn existing_schema(&self, out: &Path) -> Outcome<Option<Schema>> {
-        if !self.append {
+        if !self.append && !(self.upsert && out.exists()) {
             return Ok(None);
         }
         let newest = read_newest_commit(open::open_directory(out)?.as_ref(), OpenMode::Append)?;
@@ -112,8 +127,9 @@ struct InputArguments {
     /// without one and without --field, by the number of columns: text; id,text; id,title,text]
     #[arg(long)]
     columns: Option<String>,
-    /// Split texts at word boundaries into documents of at most this many bytes, at least 16 [default: no
-    /// split]
+    /// Split texts at word boundaries into documents of at most this many bytes, at least 16, with the ids
+    /// ID#0, ID#1 and so on. In an updatable index a text replaces as many parts as it has, so delete a
+    /// longer one before [default: no split]
     #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     split: Option<usize>,
 }
@@ -194,7 +210,8 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
     let schema = arguments.schema()?;
     let options =
         arguments.input.input_options(&schema.schema, &arguments.out, arguments.report.is_some())?;
-    let (commit, mode) = (&arguments.commit, arguments.commit.open_mode());
+    let commit = &arguments.commit;
+    let mode = commit.open_mode(schema.existing.is_some());
     let memory = checked_memory(arguments.memory)?;
     let threads = thread_count(arguments.threads)?;
     let source = InputSource::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
@@ -206,14 +223,16 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
         disk: disk.clone(),
         schema,
         mode,
+        updatable: commit.is_updatable(),
         options,
         threads,
         memory,
         wait: commit.lock_timeout(),
         merge: match arguments.merge {
-            MergeChoice::One => Merge::One,
-            MergeChoice::Similar => Merge::Keep,
-            MergeChoice::None => Merge::None,
+            Some(MergeChoice::None) => Merge::None,
+            Some(MergeChoice::Similar) => Merge::Keep,
+            None if mode == OpenMode::Append => Merge::Keep,
+            Some(MergeChoice::One) | None => Merge::One,
         },
         stop_at_problem: arguments.on_error == OnError::Fail,
         problems,
@@ -264,7 +283,7 @@ fn read_newest_commit(disk: &PosixDisk, mode: OpenMode) -> Outcome<Option<Manife
         (OpenMode::New, Some(manifest)) => Err(Failure::Usage(format!(
             "{} holds an index already ({}); add to it with --append, or replace it with --replace",
             disk.describe(),
-            size::show_count(manifest.documents(), "document", "documents")
+            size::show_count(manifest.live_documents(), "document", "documents")
         ))),
         _ => Ok(newest),
     }

@@ -2,14 +2,16 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Outcome, output_error};
-use crate::index_size::{PartSize, field_stats, kind_bytes, part_sizes, ratio_against_raw, total_bytes};
+use crate::index_size::{
+    PartSize, deletes_bytes, field_stats, kind_bytes, part_sizes, ratio_against_raw, total_bytes,
+};
 use crate::{open, size};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::Index;
-use tierdex::commit::{FORMAT_VERSION, FileKind, Manifest};
+use tierdex::commit::{FORMAT_VERSION, FileKind};
 use tierdex::schema::{Field, Tokenizer};
 
 #[derive(Args)]
@@ -24,7 +26,7 @@ pub struct InfoCommandArguments {
 pub fn run_info(arguments: &InfoCommandArguments) -> Outcome {
     let index = open::index(&arguments.dir)?;
     match arguments.format {
-        OutputFormat::Json => writeln!(stdout(), "{}", as_json(index.manifest())).map_err(output_error),
+        OutputFormat::Json => writeln!(stdout(), "{}", as_json(&index)).map_err(output_error),
         OutputFormat::Table => write_table(&index).map_err(output_error),
     }
 }
@@ -60,7 +62,7 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         out,
         "commit {}: {} in {}, {}",
         manifest.generation,
-        size::show_count(manifest.documents(), "document", "documents"),
+        size::show_count(manifest.live_documents(), "document", "documents"),
         size::show_count(manifest.segments.len() as u64, "segment", "segments"),
         size::show_bytes(total_bytes(manifest))
     )?;
@@ -71,6 +73,7 @@ fn write_table(index: &Index) -> std::io::Result<()> {
             manifest.version
         )?;
     }
+    write_deletes(&mut out, index)?;
     for (number, field) in manifest.schema.fields.iter().enumerate() {
         let stats = field_stats(manifest, number);
         let average = stats.tokens as f64 / f64::from(stats.documents.max(1));
@@ -110,12 +113,50 @@ fn write_table(index: &Index) -> std::io::Result<()> {
             "  document numbers, frequencies and skip data are {ratio:.2} times smaller than uncompressed postings"
         )?;
     }
-    writeln!(out, "\nids       {:>14}", size::show_bytes(kind_bytes(manifest, 0, FileKind::Ids)))?;
-    writeln!(out, "stored    {:>14}", size::show_bytes(kind_bytes(manifest, 0, FileKind::Stored)))?;
+    writeln!(out)?;
+    let parts = [
+        ("ids", kind_bytes(manifest, 0, FileKind::Ids)),
+        ("stored", kind_bytes(manifest, 0, FileKind::Stored)),
+    ];
+    let added = [("keys", kind_bytes(manifest, 0, FileKind::Keys)), ("deletes", deletes_bytes(manifest))];
+    for (name, bytes) in parts.into_iter().chain(added.into_iter().filter(|(_, bytes)| *bytes > 0)) {
+        writeln!(out, "{name:<10}{:>14}", size::show_bytes(bytes))?;
+    }
     out.flush()
 }
 
-fn as_json(manifest: &Manifest) -> Value {
+/// Writes whether the index is updatable, and its deleted documents.
+fn write_deletes(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
+    if index.is_updatable() {
+        writeln!(out, "updatable: a document replaces the one that has its id")?;
+    }
+    let manifest = index.manifest();
+    let deleted = manifest.documents() - manifest.live_documents();
+    if deleted == 0 {
+        return Ok(());
+    }
+    let in_segments = manifest.segments.iter().zip(1..).filter_map(|(segment, number)| {
+        let deleted = u64::from(segment.deletes.as_ref()?.documents);
+        let all = size::show_number(segment.documents.into());
+        Some(format!("{} of {all} in segment {number}", size::show_number(deleted)))
+    });
+    let in_segments = in_segments.collect::<Vec<_>>().join(", ");
+    let documents = |number| size::show_count(number, "deleted document", "deleted documents");
+    writeln!(out, "{}, which the figures of fields count: {in_segments}", documents(deleted))?;
+    match inexact_deletes(index) {
+        0 => Ok(()),
+        inexact => writeln!(out, "scores are approximate: {} without stored text", documents(inexact)),
+    }
+}
+
+/// Number of deleted documents in segments whose document frequencies count them.
+fn inexact_deletes(index: &Index) -> u64 {
+    let inexact = index.segments().iter().filter(|segment| !segment.are_frequencies_exact());
+    inexact.filter_map(|segment| Some(u64::from(segment.deleted()?.len()))).sum()
+}
+
+fn as_json(index: &Index) -> Value {
+    let manifest = index.manifest();
     let fields = manifest.schema.fields.iter().enumerate().map(|(number, field)| {
         let stats = field_stats(manifest, number);
         let parts: serde_json::Map<String, Value> = part_sizes(manifest, number)
@@ -140,17 +181,27 @@ fn as_json(manifest: &Manifest) -> Value {
             "ratio_against_raw": ratio_against_raw(manifest, number),
         })
     });
+    let segments = manifest.segments.iter().map(|segment| {
+        let live = segment.live_documents();
+        json!({ "documents": live, "deleted_documents": segment.documents - live })
+    });
     json!({
         "generation": manifest.generation,
         "format_version": manifest.version,
         "members": manifest.schema.members,
         "title": manifest.schema.title,
         "stored": manifest.schema.stored.name(),
-        "documents": manifest.documents(),
+        "updatable": index.is_updatable(),
+        "documents": manifest.live_documents(),
+        "deleted_documents": manifest.documents() - manifest.live_documents(),
+        "scores_exact": inexact_deletes(index) == 0,
         "segments": manifest.segments.len(),
+        "documents_by_segment": segments.collect::<Vec<_>>(),
         "bytes": total_bytes(manifest),
         "ids_bytes": kind_bytes(manifest, 0, FileKind::Ids),
         "stored_bytes": kind_bytes(manifest, 0, FileKind::Stored),
+        "keys_bytes": kind_bytes(manifest, 0, FileKind::Keys),
+        "deletes_bytes": deletes_bytes(manifest),
         "fields": fields.collect::<Vec<_>>(),
     })
 }

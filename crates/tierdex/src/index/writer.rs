@@ -350,7 +350,7 @@ impl IndexWriter {
             };
             let meta = import_segment(&target, lengths, id, body)?;
             writer.segments.push(ManifestSegment { meta, deletes: None });
-            Ok(())
+            writer.resolve_written_ids()
         })
     }
 
