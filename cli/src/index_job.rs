@@ -11,7 +11,7 @@ use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 use std::{path::Path, sync::Arc};
 use tierdex::schema::Field;
-use tierdex::{Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
+use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
 
 /// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
@@ -50,15 +50,7 @@ impl IndexJob {
         let start = Instant::now();
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
-        let (memory, threads) = (self.memory, self.threads);
-        let options = WriterOptions {
-            memory,
-            threads,
-            updatable: self.updatable,
-            stop: stop.clone(),
-            ..WriterOptions::default()
-        };
-        let mut writer = open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)?;
+        let mut writer = self.open_writer(stop)?;
         let before = self.documents_before()?;
         // Raised by Ctrl-C, and by an error of the writer.
         let stop = writer.stop().clone();
@@ -122,6 +114,12 @@ impl IndexJob {
             empty_fields: manifest.as_ref().map_or(Vec::new(), empty_fields),
             elapsed: start.elapsed(),
         })
+    }
+
+    fn open_writer(&self, stop: StopSignal) -> Outcome<IndexWriter> {
+        let (memory, threads, updatable) = (self.memory, self.threads, self.updatable);
+        let options = WriterOptions { memory, threads, updatable, stop, ..WriterOptions::default() };
+        open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)
     }
 
     /// Number of documents of the index to which documents are added. The writer has locked it.

@@ -4,7 +4,7 @@ mod workspace;
 
 use serde_json::{Value, json};
 use std::io::Write;
-use std::process::Child;
+use std::process::{Child, ChildStdin};
 use workspace::{Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until};
 
 /// [`workspace::DOCUMENTS`] in an updatable index.
@@ -347,43 +347,43 @@ fn info_has_the_deleted_documents() {
     }
 }
 
-/// A writer that holds the lock of index `i`, and reads its standard input.
-fn start_upsert(workspace: &Workspace) -> Child {
-    let mut child = workspace.spawn_with_input("index - --out i --upsert");
-    wait_until(&mut child.0, || workspace.path("i/write.lock").exists());
-    child.0.stdin = Some(child.1);
-    child.0
+/// A writer that holds the lock of index `i`, has read most of a long document, and waits for more input.
+fn start_upsert(workspace: &Workspace) -> (Child, ChildStdin) {
+    let (child, mut input) = workspace.spawn_with_input("index - --out i --upsert");
+    // The lock is taken before the input is read, which is longer than the buffer of the pipe.
+    let line = format!("{{\"id\":\"4\",\"text\":\"{}\"}}\n", "a fourth document ".repeat(500));
+    input.write_all(line.repeat(200).as_bytes()).unwrap();
+    (child, input)
 }
 
 #[test]
 fn a_delete_waits_for_another_writer_if_asked() {
     let workspace = updatable();
-    let mut first = start_upsert(&workspace);
+    let (first, mut input) = start_upsert(&workspace);
     workspace.fails_in_one_line(75, "delete i 1", "try again later, or give --wait SECONDS");
     workspace.fails_in_one_line(75, "delete i 1 --wait 1", "another writer is at work");
     assert!(
         workspace.ok("delete i 1 --dry-run").starts_with("1\n1 document would"),
         "a dry run needs no lock"
     );
-    let second = workspace.spawn("delete i 1 4 --wait 200");
-    let interrupted = workspace.spawn("delete i 2 --wait 200");
-    let line = "{\"id\":\"4\",\"text\":\"a fourth document\"}\n{\"id\":\"1\",\"text\":\"again\"}\n";
-    first.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
-    // Once its signal handler is installed, the wait for the lock ends with a message.
-    let id = interrupted.id();
-    let mut waits = interrupted;
-    let status = format!("/proc/{id}/status");
-    wait_until(&mut waits, || {
+
+    let mut interrupted = workspace.spawn("delete i 2 --wait 200");
+    let status = format!("/proc/{}/status", interrupted.id());
+    // The thread that handles signals is the second one.
+    wait_until(&mut interrupted, || {
         let status = std::fs::read_to_string(&status).unwrap_or_default();
         let threads = status.lines().find_map(|line| line.strip_prefix("Threads:"));
         threads.is_some_and(|threads| threads.trim() != "1")
     });
-    send_signal(&waits, "-INT");
-    assert_failed(&wait_for_output(waits), 130, "interrupted");
-    drop(first.stdin.take());
-    assert_succeeded(&wait_for_output(first));
+    send_signal(&interrupted, "-INT");
+    assert_failed(&wait_for_output(interrupted), 130, "interrupted");
+
+    let second = workspace.spawn("delete i 1 4 --wait 200");
+    input.write_all(b"{\"id\":\"1\",\"text\":\"again\"}\n").unwrap();
+    drop(input);
+    assert!(assert_succeeded(&wait_for_output(first)).contains("; 200 documents replaced"));
     assert_eq!(assert_succeeded(&wait_for_output(second)), "2 documents deleted; i holds 2 documents\n");
-    assert_eq!(workspace.search_index("i", "cat bird").1, ["3", "2"]);
+    assert_eq!(workspace.search_index("i", "*:*").1, ["2", "3"]);
     assert_sound(&workspace, "i");
 }
 

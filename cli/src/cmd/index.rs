@@ -94,7 +94,8 @@ impl CommitArguments {
 
     /// The schema of the index to which documents are added; `None` if there is none.
     pub fn existing_schema(&self, out: &Path) -> Outcome<Option<Schema>> {
-        if !self.append && !(self.upsert && out.exists()) {
+        let is_new = if self.upsert { !out.exists() } else { !self.append };
+        if is_new {
             return Ok(None);
         }
         let newest = read_newest_commit(open::open_directory(out)?.as_ref(), OpenMode::Append)?;

@@ -271,8 +271,9 @@ impl IndexWriter {
         flushed + self.building.as_ref().map_or(0, |builder| u64::from(builder.documents()))
     }
 
-    /// Adds a document: its external id, and values of members by their names. Ids may repeat; a member may
-    /// have several values, or none.
+    /// Adds a document: its external id, and values of members by their names. A member may have several
+    /// values, or none. In an updatable index the document replaces one with its id; in another ids may
+    /// repeat.
     ///
     /// # Errors
     /// [`Error::TooLarge`] when the id or the values are too long, or there are too many documents, and
