@@ -73,8 +73,8 @@ impl WriterSchema {
     }
 }
 
-/// Opens a writer, of an updatable index if the options say so. Waits up to `wait` while another one holds the lock; `None` if the command has no flag for
-/// it.
+/// Opens a writer, of an updatable index if the options say so. Waits up to `wait` while another one holds
+/// the lock; `None` if the command has no flag for it.
 pub fn open_writer(
     disk: Arc<dyn Disk>,
     schema: &WriterSchema,

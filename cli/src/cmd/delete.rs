@@ -24,7 +24,8 @@ pub struct DeleteCommandArguments {
     pub dir: PathBuf,
     #[command(flatten)]
     ids: IdArguments,
-    /// Delete all documents that match a query, as `tierdex search` finds them; the index need not be updatable
+    /// Delete all documents that match a query, as `tierdex search` finds them; the index need not be
+    /// updatable
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["ids", "file"])]
     query: Option<String>,
     /// Print the ids of the documents that would be deleted, and change nothing
@@ -39,7 +40,7 @@ pub struct DeleteCommandArguments {
 }
 
 /// Which documents are deleted.
-enum Selection<'a> {
+enum DeleteSelection<'a> {
     /// Those with these ids, which are sorted and differ.
     Ids(Vec<String>),
     /// All that match a query.
@@ -60,12 +61,12 @@ struct DeleteSummary {
 
 pub fn run_delete(arguments: &DeleteCommandArguments) -> Outcome {
     let selection = match &arguments.query {
-        Some(query) => Selection::Matches(query),
+        Some(query) => DeleteSelection::Matches(query),
         None => {
             let mut ids = arguments.ids.read_ids()?;
             ids.sort_unstable();
             ids.dedup();
-            Selection::Ids(ids)
+            DeleteSelection::Ids(ids)
         }
     };
     match arguments.dry_run {
@@ -75,7 +76,10 @@ pub fn run_delete(arguments: &DeleteCommandArguments) -> Outcome {
 }
 
 /// Deletes the documents and commits.
-fn delete_selected(arguments: &DeleteCommandArguments, selection: &Selection<'_>) -> Outcome<DeleteSummary> {
+fn delete_selected(
+    arguments: &DeleteCommandArguments,
+    selection: &DeleteSelection<'_>,
+) -> Outcome<DeleteSummary> {
     let start = Instant::now();
     let disk = open::open_directory(&arguments.dir)?;
     let stop = StopSignal::default();
@@ -88,8 +92,8 @@ fn delete_selected(arguments: &DeleteCommandArguments, selection: &Selection<'_>
     selection.check_updatable(writer.is_updatable(), &arguments.dir)?;
     let before = newest_commit(&disk)?.live_documents();
     match selection {
-        Selection::Ids(ids) => ids.iter().try_for_each(|id| writer.delete(id))?,
-        Selection::Matches(text) => {
+        DeleteSelection::Ids(ids) => ids.iter().try_for_each(|id| writer.delete(id))?,
+        DeleteSelection::Matches(text) => {
             let index = Index::open_on(disk.clone())?;
             writer.delete_documents(&index, &find_matches(&index, text)?)?;
         }
@@ -110,13 +114,13 @@ fn delete_selected(arguments: &DeleteCommandArguments, selection: &Selection<'_>
 }
 
 /// Prints the documents that would be deleted, and the summary.
-fn preview_deletes(arguments: &DeleteCommandArguments, selection: &Selection<'_>) -> Outcome {
+fn preview_deletes(arguments: &DeleteCommandArguments, selection: &DeleteSelection<'_>) -> Outcome {
     let start = Instant::now();
     let index = open::index(&arguments.dir)?;
     selection.check_updatable(index.is_updatable(), &arguments.dir)?;
     let mut documents = match selection {
-        Selection::Ids(ids) => find_documents(&index, ids)?.into_iter().flatten().collect(),
-        Selection::Matches(text) => find_matches(&index, text)?,
+        DeleteSelection::Ids(ids) => find_documents(&index, ids)?.into_iter().flatten().collect(),
+        DeleteSelection::Matches(text) => find_matches(&index, text)?,
     };
     documents.sort_unstable();
     let deleted = documents.len() as u64;
@@ -151,11 +155,11 @@ fn preview_deletes(arguments: &DeleteCommandArguments, selection: &Selection<'_>
     summary.write(&mut out, arguments)
 }
 
-impl Selection<'_> {
+impl DeleteSelection<'_> {
     /// Documents are deleted by their ids in an updatable index only.
     fn check_updatable(&self, is_updatable: bool, dir: &Path) -> Outcome {
         match self {
-            Selection::Ids(_) if !is_updatable => Err(open::not_updatable(&dir.display().to_string())),
+            DeleteSelection::Ids(_) if !is_updatable => Err(open::not_updatable(&dir.display().to_string())),
             _ => Ok(()),
         }
     }
@@ -163,8 +167,8 @@ impl Selection<'_> {
     /// Number of ids that no document had, if this number was deleted: an id has at most one document.
     fn count_unknown(&self, deleted: u64) -> Option<u64> {
         match self {
-            Selection::Ids(ids) => Some((ids.len() as u64).saturating_sub(deleted)),
-            Selection::Matches(_) => None,
+            DeleteSelection::Ids(ids) => Some((ids.len() as u64).saturating_sub(deleted)),
+            DeleteSelection::Matches(_) => None,
         }
     }
 }

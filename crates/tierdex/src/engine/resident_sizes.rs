@@ -23,8 +23,8 @@ pub struct ResidentSizes {
     pub restart_keys: u64,
     /// Page checksums.
     pub checksums: u64,
-    /// First documents of the pages of the index of external ids, and first hashes of the pages of keys, always
-    /// in DRAM.
+    /// First documents of the pages of the index of external ids, and first hashes of the pages of keys,
+    /// always in DRAM.
     pub id_index: u64,
     /// Deleted documents and their statistics, always in DRAM.
     pub deletes: u64,
