@@ -118,7 +118,7 @@ impl IndexJob {
 
     fn open_writer(&self, stop: StopSignal) -> Outcome<IndexWriter> {
         let (memory, threads, updatable) = (self.memory, self.threads, self.updatable);
-        let options = WriterOptions { memory, threads, updatable, stop, ..WriterOptions::default() };
+        let options = WriterOptions { memory, threads, updatable, stop };
         open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)
     }
 

@@ -53,8 +53,8 @@ struct DeleteSummary {
     /// Ids that no document has; `None` of a query.
     unknown_ids: Option<u64>,
     dry_run: bool,
-    /// Documents of the index.
-    left: u64,
+    /// Live documents of the index.
+    live: u64,
     index_bytes: u64,
     elapsed: Duration,
 }
@@ -107,7 +107,7 @@ fn delete_selected(
         deleted,
         unknown_ids: selection.count_unknown(deleted),
         dry_run: false,
-        left: after.live_documents(),
+        live: after.live_documents(),
         index_bytes: total_bytes(&after),
         elapsed: start.elapsed(),
     })
@@ -128,7 +128,7 @@ fn preview_deletes(arguments: &DeleteCommandArguments, selection: &DeleteSelecti
         deleted,
         unknown_ids: selection.count_unknown(deleted),
         dry_run: true,
-        left: index.documents(),
+        live: index.documents(),
         index_bytes: total_bytes(index.manifest()),
         elapsed: start.elapsed(),
     };
@@ -195,7 +195,7 @@ impl DeleteSummary {
             line += &format!("; {} of no document", show_count(unknown, "id", "ids"));
         }
         let dir = make_printable(&dir.display().to_string());
-        line + &format!("; {dir} holds {}", documents(self.left))
+        line + &format!("; {dir} holds {}", documents(self.live))
     }
 
     fn as_json(&self, dir: &Path) -> Value {
@@ -205,7 +205,7 @@ impl DeleteSummary {
             "dry_run": self.dry_run,
             "index": {
                 "path": dir.display().to_string(),
-                "documents": self.left,
+                "documents": self.live,
                 "bytes": self.index_bytes,
             },
             "seconds": self.elapsed.as_secs_f64(),

@@ -14,7 +14,7 @@ use tierdex::{Merge, StopSignal, WriterOptions, commit::Manifest};
 pub struct MergeCommandArguments {
     /// Directory of the index
     pub dir: PathBuf,
-    /// Segments that are left [default: few; adjacent segments of similar size are merged]
+    /// Number of segments after the merge [default: few; adjacent segments of similar size are merged]
     #[arg(long, value_enum)]
     to: Option<MergeTarget>,
     /// Number of threads that encode posting lists [default: number of processors]

@@ -197,8 +197,8 @@ pub mod internal {
     }
     pub mod index {
         pub use crate::index::{
-            BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, MergePolicy, PIECE_POSTINGS, Searcher,
-            SegmentSize, Tuning, check_on,
+            BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, PIECE_POSTINGS, Searcher, Tuning,
+            check_on,
         };
     }
     pub mod query {

@@ -43,7 +43,7 @@ proptest! {
             Arc::new(MemDisk::new())
         };
         let schema = SchemaOptions::one_field().schema();
-        build(&disk, &schema, &random_documents(seed, 3000), &[1700], AddMethod::Commits, Merge::Keep);
+        build(&disk, &schema, &random_documents(seed, 3000), &[1700], AddMethod::Commits, Merge::None);
         let index = Index::open_on(disk).unwrap();
         let queries = random_queries(&mut Random::new(seed), 60, &index);
         let search = SearchOptions { k: 20, exhaustive, count, ..SearchOptions::default() };

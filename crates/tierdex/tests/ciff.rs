@@ -99,7 +99,7 @@ fn import_file(file: &[u8]) -> Result<(Arc<MemDisk>, Index, CiffReport)> {
     let disk = Arc::new(MemDisk::new());
     let mut writer = IndexWriter::open(disk.clone(), schema(), OpenMode::New, WriterOptions::default())?;
     let report = import(&mut writer, &mut Cursor::new(file), "given.ciff")?;
-    writer.commit(Merge::Keep)?;
+    writer.commit(Merge::None)?;
     let problems = check_on(disk.as_ref())?.problems;
     assert!(problems.is_empty(), "{problems:?}");
     let index = Index::open_on(disk.clone())?;
@@ -244,10 +244,10 @@ proptest! {
             let text: Vec<String> = words.iter().map(|word| format!("w{}", word * word / 40)).collect();
             writer.add(&format!("d{number}"), [("text", &text.join(" "))]).unwrap();
             if number == cut {
-                writer.commit(Merge::Keep).unwrap();
+                writer.commit(Merge::None).unwrap();
             }
         }
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
         let index = Index::open_on(disk).unwrap();
         let exported = export_file(&index);
         let (_, again, report) = import_file(&exported).unwrap();

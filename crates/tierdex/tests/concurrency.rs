@@ -40,7 +40,7 @@ fn a_second_writer_is_rejected() {
         drop(first);
         let mut writer = open_writer(&disk, &schema(), OpenMode::New);
         add_documents(&mut writer, &random_documents(1, 5));
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
         drop(writer);
         drop(open_writer(&disk, &schema(), OpenMode::Append));
     }
@@ -75,7 +75,7 @@ fn fields_that_are_added_at_the_same_time_are_all_kept() {
     let missing = IndexWriter::open_extended(disk.clone(), WriterOptions::default(), |_| Ok(schema()));
     let message = missing.err().unwrap().to_string();
     assert!(message.contains("holds no tierdex index") && !message.contains("at work"), "{message}");
-    open_writer(&disk, &schema(), OpenMode::New).commit(Merge::Keep).unwrap();
+    open_writer(&disk, &schema(), OpenMode::New).commit(Merge::None).unwrap();
     let add_field = |name: &str| {
         let extend = |existing: &Schema| {
             let mut schema = existing.clone();
@@ -89,7 +89,7 @@ fn fields_that_are_added_at_the_same_time_are_all_kept() {
                 opened => {
                     let mut writer = opened.unwrap();
                     writer.add("id", [(name, name)]).unwrap();
-                    writer.commit(Merge::Keep).unwrap();
+                    writer.commit(Merge::None).unwrap();
                     break;
                 }
             }
@@ -119,7 +119,7 @@ fn a_reader_keeps_its_commit() {
     let folder = tempfile::tempdir().unwrap();
     let disk = directory_disk(folder.path());
     let docs = random_documents(2, 500);
-    build(&disk, &schema(), &docs[..300], &[100, 200], AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..300], &[100, 200], AddMethod::Commits, Merge::None);
     let reader = Index::open_on(disk.clone()).unwrap();
     let (generation, before) = (reader.manifest().generation, disk.list().unwrap());
     let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
@@ -128,7 +128,7 @@ fn a_reader_keeps_its_commit() {
     drop(writer);
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
     add_documents(&mut writer, &docs[400..]);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     let after = disk.list().unwrap();
     assert!(before.iter().all(|name| !after.contains(name)), "nothing was removed: {after:?}");
@@ -150,7 +150,7 @@ fn readers_always_see_a_whole_commit() {
     let docs = random_documents(3, COMMITS * STEP);
     let generations: Vec<Vec<Answer>> =
         (0..=COMMITS).map(|commits| expected_answers(&docs[..commits * STEP])).collect();
-    build(&disk, &schema(), &docs[..STEP], &[], AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..STEP], &[], AddMethod::Commits, Merge::None);
     let acknowledged = AtomicU64::new(1);
 
     let read = || {
@@ -172,7 +172,7 @@ fn readers_always_see_a_whole_commit() {
         let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
         for commit in 1..COMMITS {
             add_documents(&mut writer, &docs[commit * STEP..(commit + 1) * STEP]);
-            let merge = if commit % 3 == 0 { Merge::One } else { Merge::Keep };
+            let merge = if commit % 3 == 0 { Merge::One } else { Merge::None };
             acknowledged.store(writer.commit(merge).unwrap(), Ordering::SeqCst);
         }
         readers.into_iter().map(|reader| reader.join().unwrap()).sum()
@@ -187,7 +187,7 @@ fn readers_always_see_a_whole_commit() {
 fn many_threads_share_an_index() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let docs = random_documents(4, 600);
-    build(&disk, &schema(), &docs, &[250], AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs, &[250], AddMethod::Commits, Merge::None);
     let wanted = expected_answers(&docs);
     for _ in 0..5 {
         let index = Index::open_on(disk.clone()).unwrap();

@@ -40,7 +40,7 @@ fn answer_all_queries(index: &Index) -> tierdex::Result<Vec<Answer>> {
 fn intact_sample(docs: &[TestDocument]) -> DamageSample {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    build(&shared, &schema(), docs, &[docs.len() - 6], AddMethod::Commits, Merge::Keep);
+    build(&shared, &schema(), docs, &[docs.len() - 6], AddMethod::Commits, Merge::None);
     let answers = answer_all_queries(&Index::open_on(shared).unwrap()).unwrap();
     assert_sound(&disk);
     DamageSample { disk, answers }
@@ -49,7 +49,7 @@ fn intact_sample(docs: &[TestDocument]) -> DamageSample {
 /// Four segments, of which the first two lack a field; members have several values.
 fn grown_sample(docs: Vec<TestDocument>) -> DamageSample {
     let older = docs.len() / 2;
-    let disk = GrownCase::new(SchemaOptions::default(), docs, older).build_in_steps(Merge::Keep);
+    let disk = GrownCase::new(SchemaOptions::default(), docs, older).build_in_steps(Merge::None);
     let answers = answer_all_queries(&Index::open_on(Arc::new(disk.clone())).unwrap()).unwrap();
     assert_sound(&disk);
     DamageSample { disk, answers }
@@ -326,7 +326,7 @@ fn a_damaged_manifest_does_not_uncover_an_older_one() {
     docs[270..]
         .iter()
         .for_each(|doc| writer.add(&doc.id, [("title", &doc.title), ("text", &doc.text)]).unwrap());
-    let generation = writer.commit(Merge::Keep).unwrap();
+    let generation = writer.commit(Merge::None).unwrap();
     drop(writer);
     // The state after a crash between the commit and the removal of the files that it replaced.
     let (old, new) = (Manifest::file_name(generation - 1), Manifest::file_name(generation));

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use support::corpus::{TestDocument, random_documents};
 use support::delete_script::live_ids;
 use support::deleted::{delete, statistics_of, updatable_writer};
-use support::{add_documents, assert_sound, schema};
+use support::{add_documents, assert_sound, open_writer, schema};
 use tierdex::commit::{KeySeed, Manifest};
-use tierdex::internal::index::{MergePolicy, check_on};
+use tierdex::internal::index::check_on;
 use tierdex::internal::segment::deletes::{DeletedStatistics, TermDeletes, open_deletes};
 use tierdex::internal::segment::read::FILES;
 use tierdex::io::{Disk, MemDisk};
@@ -31,7 +31,7 @@ fn build_parts(parts: &[&[TestDocument]]) -> (MemDisk, IndexWriter) {
     let mut writer = updatable(&disk, &schema(), OpenMode::New);
     for docs in parts {
         add_documents(&mut writer, docs);
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     (disk, writer)
 }
@@ -49,7 +49,7 @@ fn terms_of<'s>(all: impl Iterator<Item = &'s DeletedStatistics>) -> BTreeMap<(u
     terms
 }
 
-/// Compares the deletes of the newest commit with the documents that are left: sets, terms and sums.
+/// Compares the deletes of the newest commit with the live documents: sets, terms and sums.
 fn check_against(disk: &MemDisk, docs: &[TestDocument], left: &BTreeSet<&str>) {
     assert_sound(disk);
     let live: BTreeSet<String> = live_ids(disk).unwrap().into_iter().collect();
@@ -105,7 +105,7 @@ proptest! {
             add_documents(&mut writer, added);
             left.extend(added.iter().map(|doc| doc.id.as_str()));
             next += added.len();
-            writer.commit(if *kind < 2 { Merge::One } else { Merge::Keep }).unwrap();
+            writer.commit(if *kind < 2 { Merge::One } else { Merge::None }).unwrap();
             check_against(&disk, &docs, &left);
             if *kind == 3 {
                 drop(writer);
@@ -124,7 +124,7 @@ fn layers_of_statistics_merge_geometrically() {
     let (mut counts, mut sizes) = (BTreeSet::new(), Vec::new());
     for number in 0..120 {
         delete(&mut writer, &docs, number..number + 1);
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
         let manifest = manifest(&disk);
         let deletes = manifest.segments[0].deletes.as_ref().unwrap();
         assert_eq!(deletes.documents as usize, number + 1);
@@ -142,14 +142,14 @@ fn a_segment_without_documents_is_dropped() {
     let docs = random_documents(4, 20);
     let (disk, mut writer) = build_parts(&[&docs[..12], &docs[12..]]);
     delete(&mut writer, &docs, 0..5);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     delete(&mut writer, &docs, 5..12);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     assert!(manifest(&disk).segments.iter().map(|segment| segment.id).eq([2]));
     check_against(&disk, &docs, &docs[12..].iter().map(|doc| doc.id.as_str()).collect());
     // All documents of the index.
     delete(&mut writer, &docs[12..], 0..8);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     assert_eq!((manifest(&disk).segments.len(), manifest(&disk).live_documents()), (0, 0));
     assert_sound(&disk);
     assert!(check_on(&disk).unwrap().orphans.is_empty());
@@ -169,10 +169,10 @@ fn deletes_that_were_not_committed_are_lost() {
     // Once more, and an id that no document has.
     delete(&mut writer, &docs, 3..4);
     writer.delete("unknown").unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     assert_eq!((manifest(&disk).documents(), manifest(&disk).live_documents()), (10, 9));
     delete(&mut writer, &docs, 3..4);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     assert_eq!(manifest(&disk).generation, 2, "nothing was deleted");
 }
 
@@ -182,11 +182,10 @@ fn documents_are_deleted_by_their_numbers() {
     let docs = random_documents(6, 30);
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let options = WriterOptions { policy: MergePolicy::NONE, ..WriterOptions::default() };
-    let mut writer = IndexWriter::open(shared.clone(), schema(), OpenMode::New, options).unwrap();
+    let mut writer = open_writer(&shared, &schema(), OpenMode::New);
     for part in [&docs[..10], &docs[10..]] {
         add_documents(&mut writer, part);
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     let index = Index::open_on(shared.clone()).unwrap();
     let error = writer.delete_documents(&index, &[3, 30]).unwrap_err().to_string();
@@ -194,7 +193,7 @@ fn documents_are_deleted_by_their_numbers() {
     assert!(writer.delete(&docs[1].id).unwrap_err().to_string().contains("not updatable"));
     assert_eq!(writer.delete_documents(&index, &[12, 3, 29, 3]).unwrap(), 3);
     assert_eq!(writer.delete_documents(&index, &[4, 3]).unwrap(), 1);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     let error = writer.delete_documents(&index, &[5]).unwrap_err().to_string();
     assert!(error.contains("another commit"), "{error}");
     let gone = [3, 4, 12, 29];
@@ -211,9 +210,9 @@ fn documents_are_deleted_without_their_terms() {
     let disk = MemDisk::new();
     let mut writer = updatable(&disk, &unstored, OpenMode::New);
     add_documents(&mut writer, &docs);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     delete(&mut writer, &docs, 0..3);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     assert_sound(&disk);
     let deletes = open_deletes(&disk, &manifest(&disk).segments[0]).unwrap().unwrap();
     assert!(!deletes.are_terms_known());
@@ -240,7 +239,7 @@ fn an_index_stays_updatable_or_not() {
         for mode in [OpenMode::New, OpenMode::Append, OpenMode::Replace] {
             let mut writer = open(mode, updatable != (mode == OpenMode::Append));
             writer.add(&format!("{mode:?}"), [("text", "all")]).unwrap();
-            writer.commit(Merge::Keep).unwrap();
+            writer.commit(Merge::None).unwrap();
             assert!(has_keys().iter().all(|has| *has == updatable), "{mode:?}");
         }
     }
@@ -261,8 +260,8 @@ fn documents_are_found_by_their_ids() {
         lists.term("all", |list| list.extend(&(0..600).collect::<Vec<u32>>(), &[1; 600]))
     };
     writer.import(vec![1; 600], write_id, lists).unwrap();
-    writer.commit(Merge::Keep).unwrap();
-    for merge in [Merge::Keep, Merge::One] {
+    writer.commit(Merge::None).unwrap();
+    for merge in [Merge::None, Merge::One] {
         writer.commit(merge).unwrap();
         assert_sound(&disk);
         let index = Index::open_on(Arc::new(disk.clone())).unwrap();

@@ -1,46 +1,63 @@
-//! An index with deleted documents answers as a new index of the documents that are left, bit for bit.
+//! An index with deleted documents answers as a new index of the live documents, bit for bit.
 
 mod support;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 use support::corpus::{SchemaOptions, TestDocument, random_documents, random_documents_in_bursts};
+use support::deleted::updatable_writer;
 use support::queries::random_query_text;
 use support::requests::{documents_and_score_bits, engine_options};
-use support::{all_tunings, index_in_memory, random::Random};
+use support::{add_documents, all_tunings, assert_sound, index_in_memory, random::Random};
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::MetaTier;
-use tierdex::internal::segment::deletes::DeletedStatistics;
-use tierdex::internal::segment::read::{FILES, OpenSegment};
-use tierdex::io::RegionKind;
-use tierdex::schema::{NormKind, Stored};
-use tierdex::{Engine, Index, Query, Schema, Scorer, SearchOptions, SearchRequest, Statistics};
+use tierdex::internal::segment::read::FILES;
+use tierdex::io::{Disk, MemDisk, RegionKind};
+use tierdex::schema::NormKind;
+use tierdex::{
+    Engine, Index, Merge, OpenMode, Query, Schema, Scorer, SearchOptions, SearchRequest, Statistics,
+};
 
-/// Hits as they are compared, with documents numbered among those that are left.
+/// Hits as they are compared, with documents numbered among the live ones.
 type ComparedHits = Vec<(u32, u32)>;
 
 /// An index with deleted documents, and a new index of the others.
 struct DeleteCase {
     deleted: Index,
     fresh: Index,
-    /// The documents that are left.
+    /// The documents of the first that are not deleted.
     live: Vec<u32>,
     what: String,
 }
 
 impl DeleteCase {
-    fn new(whole: &Index, docs: &[TestDocument], deletes: &BTreeSet<u32>, what: &str) -> DeleteCase {
-        let live: Vec<u32> = (0..docs.len() as u32).filter(|number| !deletes.contains(number)).collect();
-        let left: Vec<TestDocument> = live.iter().map(|number| docs[*number as usize].clone()).collect();
-        let all: Vec<u32> = deletes.iter().copied().collect();
-        // In two steps, so that a set extends another, and there are two layers of statistics.
-        let (first, others) = all.split_at(all.len() / 2);
-        let by_values =
-            whole.with_deleted(first, Some(true)).unwrap().with_deleted(others, Some(true)).unwrap();
-        let deleted = whole.with_deleted(others, None).unwrap().with_deleted(first, None).unwrap();
-        if whole.schema().stored != Stored::Nothing {
-            assert_eq!(statistics_of_segments(&by_values), statistics_of_segments(&deleted), "{what}");
+    /// Deletes documents, by their numbers in `docs`, of an index of which each part is a segment.
+    fn new(
+        schema: &Schema,
+        docs: &[TestDocument],
+        cuts: &[usize],
+        deletes: &BTreeSet<u32>,
+        what: &str,
+    ) -> DeleteCase {
+        let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+        let mut writer = updatable_writer(&disk, schema, OpenMode::New).unwrap();
+        let starts = [0].into_iter().chain(cuts.iter().copied());
+        for (start, end) in starts.zip(cuts.iter().copied().chain([docs.len()])) {
+            add_documents(&mut writer, &docs[start..end]);
+            writer.commit(Merge::None).unwrap();
         }
-        let fresh = index_in_memory(whole.schema(), &left, &[left.len() / 3]);
+        // A few documents last, so that there are two layers of statistics.
+        for is_last in [false, true] {
+            for (number, _) in deletes.iter().zip(0..).filter(|(_, at)| (at % 20 == 7) == is_last) {
+                writer.delete(&docs[*number as usize].id).unwrap();
+            }
+            writer.commit(Merge::None).unwrap();
+        }
+        assert_sound(disk.as_ref());
+        let deleted = Index::open_on(disk).unwrap();
+        let is_live = |number: &usize| !deletes.contains(&(*number as u32));
+        let live: Vec<_> = (0..docs.len()).filter(is_live).map(|number| docs[number].clone()).collect();
+        let fresh = index_in_memory(schema, &live, &[live.len() / 3]);
+        let live = live_documents(&deleted);
         DeleteCase { deleted, fresh, live, what: format!("{what}, {} of {}", deletes.len(), docs.len()) }
     }
 
@@ -141,13 +158,15 @@ impl DeleteCase {
     }
 }
 
-/// The sum of the statistics of deleted documents of each segment.
-fn statistics_of_segments(index: &Index) -> Vec<Option<DeletedStatistics>> {
-    let sum = |segment: &OpenSegment| {
-        let layers = segment.deletes()?.layers().iter().map(|layer| &**layer);
-        Some(DeletedStatistics::merge(&layers.collect::<Vec<_>>()).unwrap())
-    };
-    index.segments().iter().map(sum).collect()
+/// The documents of an index that are not deleted.
+fn live_documents(index: &Index) -> Vec<u32> {
+    let (mut base, mut live) = (0, Vec::new());
+    for segment in index.segments() {
+        let is_live = |document: &u32| !segment.deleted().is_some_and(|deleted| deleted.contains(*document));
+        live.extend((0..segment.documents()).filter(is_live).map(|document| base + document));
+        base += segment.documents();
+    }
+    live
 }
 
 /// Sets of deleted documents: at random, and hostile ones.
@@ -184,14 +203,16 @@ fn delete_sets(index: &Index, random: &mut Random) -> Vec<(String, BTreeSet<u32>
 }
 
 fn check_corpus(schema: &Schema, docs: &[TestDocument], cuts: &[usize], seed: u64, queries: usize) {
-    let whole = index_in_memory(schema, docs, cuts);
-    let sets = delete_sets(&whole, &mut Random::new(seed));
-    support::on_two_threads(sets.len(), |number| {
+    let sets = delete_sets(&index_in_memory(schema, docs, cuts), &mut Random::new(seed));
+    let layers = support::on_two_threads(sets.len(), |number| {
         let (what, set) = &sets[number];
-        let case = DeleteCase::new(&whole, docs, set, what);
+        let case = DeleteCase::new(schema, docs, cuts, set, what);
         case.check(seed + number as u64, queries);
         case.check_engines(seed, queries / 4);
+        let deletes = case.deleted.segments().iter().filter_map(|segment| segment.deletes());
+        deletes.map(|deletes| deletes.layers().len()).max().unwrap_or(0)
     });
+    assert!(layers.contains(&2), "{layers:?}");
 }
 
 #[test]
@@ -212,10 +233,10 @@ fn deletes_in_large_segments_are_those_of_a_new_index() {
 #[test]
 fn deletes_are_left_out_of_an_index_in_memory() {
     let docs = random_documents_in_bursts(9, 3000);
-    let whole = index_in_memory(&SchemaOptions::one_field().schema(), &docs, &[1000]);
-    support::load_into_region(&whole, RegionKind::Dram).unwrap();
     let set = (0..3000).filter(|number| number % 7 == 3).collect();
-    DeleteCase::new(&whole, &docs, &set, "in memory").check(4, 60);
+    let case = DeleteCase::new(&SchemaOptions::one_field().schema(), &docs, &[1000], &set, "in memory");
+    support::load_into_region(&case.deleted, RegionKind::Dram).unwrap();
+    case.check(4, 60);
 }
 
 /// The best document of every block of the second segment is deleted, and the first segment alone has enough
@@ -233,10 +254,8 @@ fn thresholds_do_not_rely_on_deleted_documents() {
     };
     let docs = TestDocument::of_texts((0..2 * OF_SEGMENT).map(document));
     let schema = SchemaOptions { norms: NormKind::Byte, ..SchemaOptions::one_field() }.schema();
-    let whole = index_in_memory(&schema, &docs, &[OF_SEGMENT as usize]);
-    let best =
-        |segment: u32| (segment * OF_SEGMENT..(segment + 1) * OF_SEGMENT).filter(|number| number % 64 == 0);
-    let case = DeleteCase::new(&whole, &docs, &best(1).collect(), "the best of each block");
+    let best = (OF_SEGMENT..2 * OF_SEGMENT).filter(|number| number % 64 == 0).collect();
+    let case = DeleteCase::new(&schema, &docs, &[OF_SEGMENT as usize], &best, "the best of each block");
     let query = Query::parse("often", &schema).unwrap();
     case.check_query(&query, "often", &mut Random::new(1));
     for tier in [MetaTier::Disk, MetaTier::Terms, MetaTier::Dram] {
@@ -264,10 +283,8 @@ fn matches_are_exact_if_terms_of_deleted_documents_are_not_known() {
     let schema = SchemaOptions { stored: false, ..SchemaOptions::one_field() }.schema();
     let whole = index_in_memory(&schema, &docs, &[1500]);
     for (what, set) in delete_sets(&whole, &mut Random::new(3)) {
-        let case = DeleteCase::new(&whole, &docs, &set, &what);
-        let all: Vec<u32> = set.iter().copied().collect();
-        let unknown = whole.with_deleted(&all, Some(false)).unwrap();
-        let (searcher, fresh) = (unknown.searcher(), case.fresh.searcher());
+        let case = DeleteCase::new(&schema, &docs, &[1500], &set, &what);
+        let (searcher, fresh) = (case.deleted.searcher(), case.fresh.searcher());
         let mut random = Random::new(7);
         for _ in 0..60 {
             let text = random_query_text(&mut random, &schema);
@@ -298,9 +315,9 @@ fn matches_are_exact_if_terms_of_deleted_documents_are_not_known() {
 #[test]
 fn an_export_is_that_of_a_new_index() {
     let docs = random_documents(6, 500);
-    let whole = index_in_memory(&SchemaOptions::default().schema(), &docs, &[100, 101, 350]);
-    for (what, set) in delete_sets(&whole, &mut Random::new(5)) {
-        let case = DeleteCase::new(&whole, &docs, &set, &what);
+    let (schema, cuts) = (SchemaOptions::default().schema(), [100, 101, 350]);
+    for (what, set) in delete_sets(&index_in_memory(&schema, &docs, &cuts), &mut Random::new(5)) {
+        let case = DeleteCase::new(&schema, &docs, &cuts, &set, &what);
         for field in ["text", "title"] {
             let export = |index: &Index| {
                 let mut file = Vec::new();

@@ -63,7 +63,7 @@ fn ingest_documents(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, 
         Ok(())
     };
     writer.ingest(threads, || Ok(pieces.next()), parse, report).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     (read_files(&disk), reports.into_inner().unwrap())
 }
@@ -82,7 +82,7 @@ fn bytes_do_not_depend_on_threads() {
     }
 }
 
-/// Segments with so many postings that several threads encode them, when they are written and merged.
+/// Segments whose postings are encoded in several ranges of terms, by a flush and by a merge.
 #[test]
 fn bytes_do_not_depend_on_threads_that_encode() {
     let word = |document: u64, word: u64| (document * 7919 + word * word * 104_729) % 50_000;
@@ -153,7 +153,7 @@ fn merged_keys_equal_written_ones() {
         let mut writer = updatable_writer(&shared, &schema(), OpenMode::New).unwrap();
         for (start, end) in [0].iter().chain(cuts).zip(cuts.iter().chain(&[docs.len()])) {
             add_documents(&mut writer, &docs[*start..*end]);
-            writer.commit(Merge::Keep).unwrap();
+            writer.commit(Merge::None).unwrap();
         }
         writer.commit(Merge::One).unwrap();
         file_payloads(&disk).remove("keys").unwrap()

@@ -70,7 +70,7 @@ fn an_engine_over_an_empty_index_finds_what_is_added() {
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     assert_eq!(search_engine(&engine, "all").unwrap().total, TotalHits::Exact(0));
     for seed in 2..6 {
-        append_documents(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::Keep });
+        append_documents(&disk, seed, 500, if seed == 4 { Merge::One } else { Merge::None });
         assert!(engine.refresh().unwrap());
         QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
     }
@@ -166,7 +166,7 @@ fn a_refreshed_engine_finds_new_documents_and_keeps_its_cache() {
     let before: Vec<_> = QUERY_TEXTS.iter().map(|text| search_engine(&engine, text).unwrap()).collect();
     let read = engine.stats();
     let old = engine.snapshot();
-    append_documents(&disk, 6, 400, Merge::Keep);
+    append_documents(&disk, 6, 400, Merge::None);
     assert!(engine.refresh().unwrap() && !engine.refresh().unwrap());
     // Searches of the old snapshot find the same, and none of its pages is read again.
     for (text, before) in QUERY_TEXTS.iter().zip(&before) {
@@ -215,7 +215,7 @@ fn commits_keep_the_files_and_pages_of_older_segments() {
         if step > 0 {
             writer.add("new", [("title", "zebra"), ("text", "zebra")]).unwrap();
         }
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
         drop(writer);
         disk.arm(FaultPlan::none());
         assert!(engine.refresh().unwrap());
@@ -243,7 +243,7 @@ fn pages_of_another_segment_with_the_same_id_are_not_served() {
     let names = disk.list().unwrap();
     names.iter().for_each(|name| disk.remove(name).unwrap());
     let schema = SchemaOptions::one_field().schema();
-    build(&(disk.clone() as _), &schema, &random_documents(99, 3000), &[], AddMethod::Commits, Merge::Keep);
+    build(&(disk.clone() as _), &schema, &random_documents(99, 3000), &[], AddMethod::Commits, Merge::None);
     assert!(engine.refresh().unwrap());
     assert_eq!(numbers(&engine), before);
     QUERY_TEXTS.iter().for_each(|text| assert_finds_newest(&engine, &disk, text));
@@ -279,7 +279,7 @@ fn the_budget_includes_hits_queued_requests_and_later_commits() {
     // The resident data of a new segment must fit in the budget.
     let total = search_new_reader(&disk, "all").0;
     let roomy = bounded(1 << 20);
-    append_documents(&disk, 6, 1000, Merge::Keep);
+    append_documents(&disk, 6, 1000, Merge::None);
     let error = engine.refresh().err().unwrap();
     assert!(matches!(error, Error::TooLarge(_)), "{error}");
     assert_eq!(search_engine(&engine, "all").unwrap().total, TotalHits::Exact(total));
@@ -299,11 +299,11 @@ fn norms_of_a_new_segment_are_in_the_region_of_the_cache_if_the_budget_is_too_sm
         (Engine::new(&index, &options).unwrap(), disk)
     };
     let (engine, disk) = bounded(None);
-    append_documents(&disk, 6, 20_000, Merge::Keep);
+    append_documents(&disk, 6, 20_000, Merge::None);
     assert!(matches!(engine.refresh().err().unwrap(), Error::TooLarge(_)));
     let path = format!("/dev/shm/tierdex-engine-{}", std::process::id());
     let (engine, disk) = bounded(Some(RegionKind::File(path.into())));
-    append_documents(&disk, 6, 20_000, Merge::Keep);
+    append_documents(&disk, 6, 20_000, Merge::None);
     assert!(engine.refresh().unwrap());
     assert_finds_newest(&engine, &disk, "all");
 }
@@ -319,7 +319,7 @@ fn metadata_of_a_new_segment_are_in_dram_if_the_region_cannot_be_allocated() {
         let engine = Engine::new(&index, &options).unwrap();
         // Later regions are files of the same name.
         dir.close().unwrap();
-        append_documents(&disk, 6, 20_000, Merge::Keep);
+        append_documents(&disk, 6, 20_000, Merge::None);
         match engine.refresh() {
             Ok(changed) => assert!(changed && fits),
             Err(error) => assert!(!fits && error.to_string().contains("region"), "{error}"),
@@ -345,7 +345,7 @@ fn an_index_in_dram_counts_towards_the_budget_and_later_commits_towards_the_grow
     for (growth, reads) in [(60 << 10, true), (4 << 20, false)] {
         let index = Index::open_on(disk.clone()).unwrap();
         let engine = Engine::new(&index, &options(least + (8 << 20)).growth(growth)).unwrap();
-        append_documents(&disk, 6, 20_000, Merge::Keep);
+        append_documents(&disk, 6, 20_000, Merge::None);
         assert!(engine.refresh().unwrap());
         assert_eq!(bytes_read_by_count(&engine, "all w0") > 0, reads, "{growth:?}");
         assert_finds_newest(&engine, &disk, "all w0");
@@ -363,7 +363,7 @@ fn an_engine_that_holds_the_index_holds_later_commits_and_releases_old_ones() {
     let engine = Engine::new(&index, &EngineOptions::new().keep_in(RegionKind::Dram).threads(1)).unwrap();
     drop(index);
     // A second segment, and then a merge of both.
-    for (seed, merge) in [(6, Merge::Keep), (7, Merge::One)] {
+    for (seed, merge) in [(6, Merge::None), (7, Merge::One)] {
         append_documents(&disk, seed, 2000, merge);
         assert!(engine.refresh().unwrap());
         assert_eq!(bytes_read_by_count(&engine, "all w0"), 0);
@@ -390,7 +390,7 @@ fn metadata_of_a_held_index_is_in_dram_if_its_region_cannot_be_allocated() {
     let engine = Engine::new(&index, &EngineOptions::new().keep_in(region).threads(1)).unwrap();
     // Later regions are files of the same name.
     dir.close().unwrap();
-    append_documents(&disk, 6, 20_000, Merge::Keep);
+    append_documents(&disk, 6, 20_000, Merge::None);
     assert!(engine.refresh().unwrap());
     assert_eq!(bytes_read_by_count(&engine, "nosuchword"), 0);
     assert_finds_newest(&engine, &disk, "all w0");
@@ -453,7 +453,7 @@ fn resident_bytes_under_refreshes(time: Duration) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::create(directory.path()).unwrap());
     let schema = SchemaOptions::one_field().schema();
-    build(&disk, &schema, &random_documents(1, 4000), &[], AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema, &random_documents(1, 4000), &[], AddMethod::Commits, Merge::None);
     let options = engine_options(60, 2).dram(64 << 20).growth(8 << 20).reads(ReadKind::Auto, 8);
     let engine = Engine::new(&Index::open_on(disk.clone()).unwrap(), &options).unwrap();
     let (end, answers, resident) = (Instant::now() + time, AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -484,7 +484,7 @@ fn resident_bytes_under_refreshes(time: Duration) -> Vec<u64> {
             commits += 1;
             let (mode, merge) = match commits % 20 {
                 0 => (OpenMode::Replace, Merge::One),
-                _ => (OpenMode::Append, Merge::Keep),
+                _ => (OpenMode::Append, Merge::None),
             };
             let mut writer = open_writer(&disk, &schema, mode);
             add_documents(&mut writer, &random_documents(commits, 200));

@@ -62,7 +62,7 @@ fn index_texts() -> Index {
 /// Half of the documents are in segments without the field `title`.
 fn index_with_added_field() -> Index {
     let case = GrownCase::new(SchemaOptions::default(), random_documents_in_bursts(1, 12_000), 6000);
-    Index::open_on(Arc::new(case.build_in_steps(Merge::Keep))).unwrap()
+    Index::open_on(Arc::new(case.build_in_steps(Merge::None))).unwrap()
 }
 
 /// Bytes that an engine reserves for a request and its evaluation, and bytes that it allocates, if the

@@ -156,7 +156,7 @@ fn every_operation_fails_while_documents_are_deleted() {
 
 #[test]
 fn every_operation_of_an_upgrade_fails() {
-    for (version, merge) in [(6, Merge::Keep), (6, Merge::One), (7, Merge::Keep), (7, Merge::One)] {
+    for (version, merge) in [(6, Merge::None), (6, Merge::One), (7, Merge::None), (7, Merge::One)] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/format-{version}"));
         fail_each_operation_of(&WriterScript::upgrade(&dir, merge), OpClass::Any, &[errno::EIO], 300);
     }
@@ -195,20 +195,20 @@ fn a_failed_last_sync_loses_no_commit() {
         let shared: Arc<dyn Disk> = Arc::new(faulty.clone());
         let mut writer = open_writer(&shared, &schema(), OpenMode::New);
         writer.add("1", [("text", "all")]).unwrap();
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
         writer.add("2", [("text", "all")]).unwrap();
         (faulty, writer)
     };
     let (counting, mut writer) = prepared();
     counting.arm(FaultPlan::none());
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     let syncs = counting.operations(OpClass::Sync);
 
     let (mut injected, mut states, mut lost) = (0, 0, Vec::new());
     for kill_at in 0..30 {
         let (faulty, mut writer) = prepared();
         faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(syncs, Repeat::Once) });
-        writer.commit(Merge::Keep).unwrap_err();
+        writer.commit(Merge::None).unwrap_err();
         injected += faulty.injected();
         let (class, effect) = (OpClass::Any, Effect::Crash);
         faulty.arm(FaultPlan { class, at: kill_at, effect, repeat: Repeat::Once });
@@ -364,7 +364,7 @@ fn inline_lists_are_read_many_at_a_time() {
             let words: Vec<String> = (0..10).map(|word| format!("x{part}y{document}z{word}")).collect();
             writer.add("", [("text", &words.join(" "))]).unwrap();
         }
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     drop(writer);
     let counted = FaultDisk::new(disk, FaultPlan::none());
@@ -390,7 +390,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
     writer.add("new", [("text", "all")]).unwrap();
     faulty.arm(FaultPlan { class: OpClass::Sync, ..read_fault(1, Repeat::Once) });
-    writer.commit(Merge::Keep).unwrap_err();
+    writer.commit(Merge::None).unwrap_err();
     assert_eq!(faulty.injected(), 1);
     let syncs = faulty.operations(OpClass::Sync);
     for _ in 0..3 {
@@ -401,7 +401,7 @@ fn a_poisoned_writer_still_frees_its_lock() {
     drop(writer);
     let mut writer = open_writer(&shared, &schema(), OpenMode::Append);
     writer.add("new", [("text", "all")]).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     let found = answer_text(&Index::open_on(shared).unwrap(), "all", AnswerOptions::default()).unwrap();
     assert_eq!(found.total, expected.total + 1);
 }

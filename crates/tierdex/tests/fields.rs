@@ -69,7 +69,7 @@ fn a_field_of_few_documents_ranks_by_their_statistics() {
     let tokens: usize = titles.map(|doc| doc.title.split_whitespace().count()).sum();
     let statistics = (100.0, tokens as f64 / 100.0);
     let parts: [(&[usize], Merge); 4] =
-        [(&[], Merge::Keep), (&[500], Merge::Keep), (&[3, 4, 13], Merge::Keep), (&[3, 800], Merge::One)];
+        [(&[], Merge::None), (&[500], Merge::None), (&[3, 4, 13], Merge::None), (&[3, 800], Merge::One)];
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
         for word in ["rare", "common"] {
@@ -116,9 +116,9 @@ fn documents_without_the_field_change_no_score() {
     }
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
-        let plain = index_documents(&docs, &schema, &[], Merge::Keep);
+        let plain = index_documents(&docs, &schema, &[], Merge::None);
         for (docs, apart) in [(&behind, 1), (&between, 2)] {
-            for (cuts, last) in [(&[][..], Merge::Keep), (&[700, 2000], Merge::Keep), (&[700], Merge::One)] {
+            for (cuts, last) in [(&[][..], Merge::None), (&[700, 2000], Merge::None), (&[700], Merge::One)] {
                 let index = index_documents(docs, &schema, cuts, last);
                 assert!(index.documents() > plain.documents());
                 for (query, k) in [("word", 10), ("word", 5000), ("+word more", 10), ("wor~1 absent", 20)] {
@@ -145,9 +145,9 @@ fn a_field_that_no_document_has_is_searched() {
     for norms in [NormKind::Byte, NormKind::Exact] {
         let schema = schema(norms);
         for (docs, hits) in [(&bare, 0), (&titled, 20)] {
-            for last in [Merge::Keep, Merge::One] {
+            for last in [Merge::None, Merge::One] {
                 let index = index_documents(docs, &schema, &[100, 300.min(docs.len() - 1)], last);
-                if last == Merge::Keep {
+                if last == Merge::None {
                     assert_eq!(field_stats(&index, TITLE_FIELD)[..2], [FieldStats::default(); 2]);
                     assert_eq!(index.segments()[0].average_length(TITLE_FIELD), 1.0);
                 }
@@ -175,11 +175,11 @@ fn stored_values_survive_added_members() {
         let values = &values[..number % 4];
         writer.add_document(DocumentRef { id: &id, values, others: &others[..number % 15] }).unwrap();
     }
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     schema.members.extend(["from", "to"].map(str::to_string));
     schema.fields.push(Field::new("from", &["from"]));
-    for merge in [Merge::Keep, Merge::One] {
+    for merge in [Merge::None, Merge::One] {
         let mut writer = open_writer(&disk, &schema, OpenMode::Append);
         writer.add("new", [("from", "a"), ("from", "b"), ("text", "new"), ("title", "title")]).unwrap();
         writer.commit(merge).unwrap();

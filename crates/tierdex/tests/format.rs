@@ -45,9 +45,9 @@ fn deleted_example_index() -> MemDisk {
     let mut writer =
         deleted::updatable_writer(&(Arc::new(disk.clone()) as _), &schema, OpenMode::New).unwrap();
     support::add_documents(&mut writer, &docs);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     deleted::delete(&mut writer, &docs, [1].into_iter());
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     disk
 }
 

@@ -194,7 +194,7 @@ fn pages_of_files_that_are_not_open_are_skipped() {
     assert_eq!(other.metrics().pages_warmed, 0);
     assert_eq!(other.hot_pages_error().unwrap().to_string(), "it names no file of this index");
     drop(other);
-    append_documents(&disk, 7, Merge::Keep);
+    append_documents(&disk, 7, Merge::None);
     assert_eq!(warm_engine(disk.clone(), &options).metrics().pages_warmed, all);
     append_documents(&disk, 8, Merge::One);
     let merged = warm_engine(disk.clone(), &options);
@@ -210,7 +210,7 @@ fn pages_of_files_that_are_not_open_are_skipped() {
 fn the_file_names_the_segments_of_the_newest_commit() {
     let (disk, dir) = (write_index(5, 3000), tempfile::tempdir().unwrap());
     let options = engine_options(ALL_FRAMES, 2).hot_pages(dir.path().join("hot"));
-    for merge in [Merge::Keep, Merge::One] {
+    for merge in [Merge::None, Merge::One] {
         let engine = warm_engine(disk.clone(), &options);
         search_all(&engine);
         append_documents(&disk, 7, merge);

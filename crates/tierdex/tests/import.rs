@@ -96,7 +96,7 @@ fn index_from_lists(texts: &[Vec<u8>], norms: NormKind, piece: usize) -> MemDisk
     let mut writer = open_new_writer(&disk, schema(norms), &StopSignal::default());
     let number = |document: u32, id: &mut String| id.push_str(&document.to_string());
     writer.import(lengths, number, |builder| add_lists(&lists, builder, piece)).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     disk
 }
 
@@ -135,7 +135,7 @@ fn separately_encoded_pieces_give_the_same_bytes() {
         let disk = MemDisk::new();
         let mut writer = open_new_writer(&disk, schema(NormKind::Byte), &StopSignal::default());
         writer.import(lengths.clone(), |_, id| id.push('x'), |builder| give(builder)).unwrap();
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
         assert!(check_on(&disk).unwrap().problems.is_empty());
         file_contents(&disk)
     };
@@ -212,7 +212,7 @@ fn import_error(
     let disk = MemDisk::new();
     let mut writer = open_new_writer(&disk, schema, &StopSignal::default());
     let error = writer.import(lengths.to_vec(), |_, id| id.push('x'), body).unwrap_err();
-    assert!(writer.commit(Merge::Keep).is_err(), "the writer has stopped");
+    assert!(writer.commit(Merge::None).is_err(), "the writer has stopped");
     drop(writer);
     assert!(file_contents(&disk).is_empty());
     assert_eq!(error.to_string().lines().count(), 1);
@@ -312,7 +312,7 @@ fn a_stop_and_a_full_disk_leave_no_files() {
                 builder.term(term, |list| list.extend(documents, frequencies))
             })
         });
-        imported.and_then(|()| writer.commit(Merge::Keep))
+        imported.and_then(|()| writer.commit(Merge::None))
     };
     let disk = MemDisk::new();
     assert!(matches!(attempt(&disk, &StopSignal::default(), 100), Err(Error::Interrupted)));

@@ -198,9 +198,9 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
             .unwrap_err(),
     );
     assert_eq!((batch.documents(), writer.documents()), (1, 1));
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     let docs = [TestDocument::new("good", "second", "kept"), TestDocument::new("batched", "fourth", "kept")];
     let index = Index::open_on(disk).unwrap();

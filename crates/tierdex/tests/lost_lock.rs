@@ -63,7 +63,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
         let shared: Arc<dyn Disk> = Arc::new(memory.clone());
         let mode = if base == 0 { OpenMode::New } else { OpenMode::Append };
         if base > 0 {
-            build(&shared, &schema(), &docs[..base], &[], AddMethod::Commits, Merge::Keep);
+            build(&shared, &schema(), &docs[..base], &[], AddMethod::Commits, Merge::None);
         }
         let second = Arc::new(Mutex::new(None));
         let (kept, more) = (second.clone(), docs[30..37].to_vec());
@@ -76,7 +76,7 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
                 let mut writer = open_writer(disk, &schema(), mode);
                 add_documents(&mut writer, &more);
                 if second_commits_first {
-                    writer.commit(Merge::Keep).unwrap();
+                    writer.commit(Merge::None).unwrap();
                 }
                 *kept.lock().unwrap() = Some(writer);
             }))),
@@ -84,12 +84,12 @@ fn a_lock_lost_while_a_commit_is_published_loses_no_acknowledged_commit() {
         let disk: Arc<dyn Disk> = Arc::new(interposed);
         let mut first = open_writer(&disk, &schema(), mode);
         add_documents(&mut first, &docs[10..15]);
-        let error = first.commit(Merge::Keep).unwrap_err().to_string();
+        let error = first.commit(Merge::None).unwrap_err().to_string();
         assert!(!error.contains('\n'), "{error}");
         drop(first);
         let mut second = second.lock().unwrap().take().unwrap();
         if !second_commits_first {
-            second.commit(Merge::Keep).unwrap();
+            second.commit(Merge::None).unwrap();
         }
         drop(second);
         assert_documents(&shared, base as u64 + 7);
@@ -101,7 +101,7 @@ fn a_stray_file_with_the_largest_number_blocks_a_replacement() {
     let docs = random_documents(8, 20);
     for stray in ["8000000000000000.ids", "7ffffffffffffffe.0.postings", "manifest-ffffffffffffffff"] {
         let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-        build(&disk, &schema(), &docs, &[], AddMethod::Commits, Merge::Keep);
+        build(&disk, &schema(), &docs, &[], AddMethod::Commits, Merge::None);
         disk.remove(&Manifest::file_name(1)).unwrap();
         drop(disk.create(stray).unwrap());
         let before = read_files(disk.as_ref());
@@ -118,8 +118,8 @@ fn a_writer_whose_lock_file_was_removed_stops_and_removes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let disk: Arc<dyn Disk> =
             if round % 2 == 0 { Arc::new(MemDisk::new()) } else { directory_disk(folder.path()) };
-        let (merge, ends_first) = (if round & 2 == 0 { Merge::One } else { Merge::Keep }, round & 4 == 0);
-        build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
+        let (merge, ends_first) = (if round & 2 == 0 { Merge::One } else { Merge::None }, round & 4 == 0);
+        build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::None);
         let mut one = open_writer(&disk, &schema(), OpenMode::Append);
         add_documents(&mut one, &docs[30..50]);
         disk.remove("write.lock").unwrap();
@@ -151,12 +151,12 @@ fn a_writer_whose_directory_was_replaced_changes_neither() {
     let path = |name: &str| folder.path().join(name);
     for flushed in [false, true] {
         let (here, new) = (directory_disk(&path("index")), directory_disk(&path("new")));
-        build(&here, &schema(), &docs[..20], &[10], AddMethod::Commits, Merge::Keep);
-        build(&new, &schema(), &docs[..50], &[10, 20, 30], AddMethod::Commits, Merge::Keep);
+        build(&here, &schema(), &docs[..20], &[10], AddMethod::Commits, Merge::None);
+        build(&new, &schema(), &docs[..50], &[10, 20, 30], AddMethod::Commits, Merge::None);
         let mut writer = open_writer(&here, &schema(), OpenMode::Append);
         add_documents(&mut writer, &docs[20..40]);
         if flushed {
-            writer.commit(Merge::Keep).unwrap();
+            writer.commit(Merge::None).unwrap();
             add_documents(&mut writer, &docs[40..]);
         }
         std::fs::rename(path("index"), path("index.old")).unwrap();
@@ -185,13 +185,13 @@ fn a_newer_manifest_is_kept_with_its_files() {
     let shared: Arc<dyn Disk> = Arc::new(newer.clone());
     build(&shared, &schema(), &docs, &[10, 20, 30], AddMethod::Commits, Merge::One);
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    build(&disk, &schema(), &docs[..10], &[5], AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..10], &[5], AddMethod::Commits, Merge::None);
     let mut writer = open_writer(&disk, &schema(), OpenMode::Append);
     add_documents(&mut writer, &docs[10..15]);
     for (name, bytes) in read_files(&newer) {
         disk.create(&name).unwrap().append(&bytes).unwrap();
     }
-    assert_commit_fails(&mut writer, Merge::Keep, "another writer has committed generation 4 of memory");
+    assert_commit_fails(&mut writer, Merge::None, "another writer has committed generation 4 of memory");
     drop(writer);
     assert_documents(&disk, 40);
 }
@@ -200,7 +200,7 @@ fn a_newer_manifest_is_kept_with_its_files() {
 fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     let docs = random_documents(4, 40);
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::None);
     let manifest = Manifest::file_name(3);
     let lost = read_files(disk.as_ref())[&manifest].clone();
     disk.remove(&manifest).unwrap();
@@ -221,7 +221,7 @@ fn segments_whose_manifest_is_lost_are_kept_until_they_are_replaced() {
     disk.remove(&manifest).unwrap();
     let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
     add_documents(&mut writer, &docs[30..]);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     assert_documents(&disk, 10);
     assert!(before.keys().all(|name| !disk.list().unwrap().contains(name)));
@@ -253,7 +253,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
     let docs = random_documents(6, 40);
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    build(&shared, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::Keep);
+    build(&shared, &schema(), &docs[..30], &[10, 20], AddMethod::Commits, Merge::None);
     disk.corrupt(&Manifest::file_name(3), |bytes| bytes[70] ^= 1);
     let before = read_files(&disk);
     for mode in [OpenMode::New, OpenMode::Append] {
@@ -267,7 +267,7 @@ fn a_damaged_manifest_can_only_be_replaced() {
         let disk: Arc<dyn Disk> = Arc::new(disk.snapshot());
         let mut writer = open_writer(&disk, &schema(), OpenMode::Replace);
         add_documents(&mut writer, documents);
-        assert_eq!(writer.commit(Merge::Keep).unwrap(), 4);
+        assert_eq!(writer.commit(Merge::None).unwrap(), 4);
         drop(writer);
         assert_documents(&disk, documents.len() as u64);
         assert!(check_on(disk.as_ref()).unwrap().orphans.is_empty());

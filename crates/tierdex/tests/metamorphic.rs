@@ -33,7 +33,7 @@ fn answer_all(index: &Index, text: &str) -> Answer {
 fn for_each_query_pair(mut body: impl FnMut(&Index, &str, &str)) {
     for seed in 0..CORPUS_COUNT {
         let docs = random_documents(seed, 400);
-        let index = Index::open_on(build_new(&docs, &[50, 300], AddMethod::Commits, Merge::Keep)).unwrap();
+        let index = Index::open_on(build_new(&docs, &[50, 300], AddMethod::Commits, Merge::None)).unwrap();
         let mut random = Random::new(seed);
         for _ in 0..QUERY_PAIRS {
             let mut text = || format!("({})", queries::random_query(&mut random, &schema()).text());
@@ -107,10 +107,10 @@ fn commits_batches_and_merges_change_no_result() {
     for seed in 0..CORPUS_COUNT {
         let docs = random_documents(seed, 350);
         let grown = [
-            build_new(&docs, &[], AddMethod::Commits, Merge::Keep),
-            build_new(&docs, &[1, 2, 100, 200, 349], AddMethod::Writers, Merge::Keep),
+            build_new(&docs, &[], AddMethod::Commits, Merge::None),
+            build_new(&docs, &[1, 2, 100, 200, 349], AddMethod::Writers, Merge::None),
             build_new(&docs, &[120, 240], AddMethod::Commits, Merge::One),
-            build_new(&docs, &[33], AddMethod::Batches(10), Merge::Keep),
+            build_new(&docs, &[33], AddMethod::Batches(10), Merge::None),
             build_new(
                 &docs,
                 &(1..100).map(|cut| 3 * cut).collect::<Vec<_>>(),
@@ -145,8 +145,8 @@ fn a_field_that_is_added_gives_the_results_of_a_new_index() {
             support::assert_sound(&disk);
             Index::open_on(Arc::new(disk)).unwrap()
         };
-        let fresh = open(case.build_fresh(Merge::Keep));
-        let grown = [Merge::Keep, Merge::One].map(|last| open(case.build_in_steps(last)));
+        let fresh = open(case.build_fresh(Merge::None));
+        let grown = [Merge::None, Merge::One].map(|last| open(case.build_in_steps(last)));
         let fields = |index: &Index| -> Vec<usize> {
             index.manifest().segments.iter().map(|segment| segment.fields.len()).collect()
         };
@@ -216,13 +216,13 @@ fn assert_same_answers(index: &Index, fresh: &Index, seed: u64) {
 #[test]
 fn another_document_changes_only_the_weight() {
     let docs = random_documents(9, 300);
-    let disk = build_new(&docs, &[], AddMethod::Commits, Merge::Keep);
+    let disk = build_new(&docs, &[], AddMethod::Commits, Merge::None);
     let look =
         AnswerOptions { scorer: Bm25 { k1: 1.2, b: 0.0 }.into(), shown: 0, ..AnswerOptions::default() };
     let before = Index::open_on(disk.clone()).unwrap();
     let mut writer = support::open_writer(&disk, &schema(), OpenMode::Append);
     writer.add("new", [("title", "nothing"), ("text", "of what is asked for")]).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     let after = Index::open_on(disk).unwrap();
     for text in [WORD_EVERYWHERE, "w0", "über1", "\"w0 w0\"", "title:w0"] {
         let (old, new) =
@@ -258,7 +258,7 @@ fn clauses_that_cannot_match_do_not_change_scores() {
         &docs,
         &[2],
         AddMethod::Commits,
-        Merge::Keep,
+        Merge::None,
     );
     let index = Index::open_on(disk).unwrap();
     let query = "cat^0.01 dog^0.03";

@@ -46,7 +46,7 @@ fn oracle_cases() -> impl Strategy<Value = OracleCase> {
         Just(AddMethod::Writers),
         (1usize..60).prop_map(AddMethod::Batches)
     ];
-    let last = prop_oneof![Just(Merge::Keep), Just(Merge::One)];
+    let last = prop_oneof![Just(Merge::None), Just(Merge::One)];
     let documents = prop_oneof![0usize..40, 200usize..700, 500usize..1500];
     let scorer = prop_oneof![
         Just(Scorer::default()),
@@ -121,7 +121,7 @@ fn long_lists_give_the_results_of_the_naive_engine() {
         (0..27_000).map(|number| long_list_document(number, &mut random)).collect();
     docs[26_999].text.push_str(" last");
     for (codec, last) in
-        [(Codec::Pfor256Delta, Merge::One), (Codec::VByteDelta, Merge::Keep), (Codec::Raw, Merge::One)]
+        [(Codec::Pfor256Delta, Merge::One), (Codec::VByteDelta, Merge::None), (Codec::Raw, Merge::One)]
     {
         let schema =
             SchemaOptions { codec, title: false, stored: false, ..SchemaOptions::default() }.schema();
@@ -172,7 +172,7 @@ fn long_list_document(number: usize, random: &mut Random) -> TestDocument {
 fn a_lost_posting_is_detected() {
     let docs = random_documents(5, 300);
     let schema = SchemaOptions::default().schema();
-    let index = checked_index(&schema, &docs, &[100], AddMethod::Commits, Merge::Keep);
+    let index = checked_index(&schema, &docs, &[100], AddMethod::Commits, Merge::None);
     let mut model = Model::new(&schema, &docs);
     let query = Query::parse("all", &schema).unwrap();
     assert!(find_difference(&index, &model, &query, Scorer::default()).is_none());
@@ -185,7 +185,7 @@ fn a_lost_posting_is_detected() {
 fn clauses_follow_their_documentation() {
     let docs = random_documents(6, 50);
     let schema = SchemaOptions::default().schema();
-    let index = checked_index(&schema, &docs, &[20], AddMethod::Commits, Merge::Keep);
+    let index = checked_index(&schema, &docs, &[20], AddMethod::Commits, Merge::None);
     let model = Model::new(&schema, &docs);
     let term = |term: &str| Query::Term { field: 0, term: term.to_string(), boost: 1.5 };
     let boolean = Query::clauses;

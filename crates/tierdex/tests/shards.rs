@@ -239,7 +239,7 @@ fn shards_answer_as_one_index_after_a_commit_of_one_of_them() {
     let mut all = Shards::new(&schema, &before, &cuts);
     let mut writer = open_writer(&(all.disks[1].clone() as _), &schema, OpenMode::Append);
     add_documents(&mut writer, &rest[..100]);
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     all.whole = Engine::new(&index_in_memory(&schema, &docs, &[]), &engine_options(300, 1)).unwrap();
     all.firsts[2] = 600;
     assert!(all.joined.refresh().unwrap() && !all.joined.refresh().unwrap());

@@ -21,7 +21,7 @@ fn index_documents(docs: &[(String, String, String)], cuts: usize) -> Index {
     let mut writer = open_writer(&disk, &SchemaOptions::default().schema(), OpenMode::New);
     for docs in docs.chunks(docs.len().div_ceil(cuts)) {
         docs.iter().for_each(|(id, title, text)| writer.add(id, [("title", title), ("text", text)]).unwrap());
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     Index::open_on(disk).unwrap()
 }
@@ -64,7 +64,7 @@ fn shown(schema: &Schema, values: &[(&str, &str)], query: &str) -> (String, Stri
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = open_writer(&disk, schema, OpenMode::New);
     writer.add("1", values.iter().copied()).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     let snapshot = Engine::new(&Index::open_on(disk).unwrap(), &engine_options(20, 1)).unwrap().snapshot();
     let query = Query::parse(query, schema).unwrap();
     let preview = snapshot.highlighter(&query).unwrap().preview(0, 40).unwrap().unwrap();
@@ -235,7 +235,7 @@ fn a_damaged_page_of_ids_is_an_error_of_the_ids_on_it() {
     let mut writer = open_writer(&shared, &SchemaOptions::default().schema(), OpenMode::New);
     let word = |number: usize| if number < 10 { "all first" } else { "all" };
     (0..20_000).for_each(|number| writer.add(&format!("{number:040}"), [("text", word(number))]).unwrap());
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     let name = shared.list().unwrap().into_iter().find(|name| name.ends_with(".ids")).unwrap();
     disk.corrupt(&name, |bytes| bytes[2 * 4096 + 100] ^= 1);
     for pages in [2, 20, 4_000] {

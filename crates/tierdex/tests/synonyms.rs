@@ -124,7 +124,7 @@ fn a_commit_changes_synonyms_and_nothing_else() {
     let append = |schema: Schema| -> tierdex::Result<()> {
         let disk = Arc::new(PosixDisk::open(dir.path())?);
         let mut writer = IndexWriter::open(disk, schema, OpenMode::Append, WriterOptions::default())?;
-        writer.commit(Merge::Keep).map(|_| ())
+        writer.commit(Merge::None).map(|_| ())
     };
     append(schema(RULES, true)).unwrap();
     assert_eq!(files(), before);

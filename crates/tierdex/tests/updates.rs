@@ -1,4 +1,4 @@
-//! An updatable index answers as a new index of the documents that are left, in the order of their last
+//! An updatable index answers as a new index of the live documents, in the order of their last
 //! write.
 
 mod support;
@@ -10,7 +10,7 @@ use support::{AnswerOptions, answer_query, assert_sound, index_in_memory, random
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{Engine, Index, IndexWriter, Merge, OpenMode, Query, Schema, SearchOptions, WriterOptions};
 
-/// The documents that are left, in the order of their last write.
+/// The live documents, in the order of their last write.
 #[derive(Clone, Default)]
 struct Model(Vec<TestDocument>);
 

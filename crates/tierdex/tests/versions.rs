@@ -69,7 +69,7 @@ fn older_versions_are_read() {
 
 #[test]
 fn a_commit_writes_an_older_version_again() {
-    for (merge, (version, last)) in OLDER.map(|of| [(Merge::Keep, of), (Merge::One, of)]).concat() {
+    for (merge, (version, last)) in OLDER.map(|of| [(Merge::None, of), (Merge::One, of)]).concat() {
         let dir = copy_of(version);
         let schema = Index::open(dir.path()).unwrap().schema().clone();
         let mut writer = append(dir.path(), schema).unwrap();
@@ -94,7 +94,7 @@ fn a_commit_writes_an_older_version_again() {
 #[test]
 fn an_upgrade_writes_each_document_once() {
     for (merge, with_document, expected) in
-        [(Merge::Keep, false, 2), (Merge::Keep, true, 3), (Merge::One, false, 1), (Merge::One, true, 2)]
+        [(Merge::None, false, 2), (Merge::None, true, 3), (Merge::One, false, 1), (Merge::One, true, 2)]
     {
         let dir = copy_of(6);
         let schema = Index::open(dir.path()).unwrap().schema().clone();
@@ -137,7 +137,7 @@ impl Disk for StoppingDisk {
 
 #[test]
 fn an_upgrade_is_stopped() {
-    let kinds = [".terms", ".ids", ".stored"].map(|kind| [(kind, Merge::Keep), (kind, Merge::One)]).concat();
+    let kinds = [".terms", ".ids", ".stored"].map(|kind| [(kind, Merge::None), (kind, Merge::One)]).concat();
     for ((version, _), (kind, merge)) in
         OLDER.iter().flat_map(|of| kinds.iter().map(move |kind| (*of, *kind)))
     {
@@ -163,7 +163,7 @@ fn fields_are_added_to_an_older_version() {
     schema.fields.push(Field::new("tags", &["tags"]));
     let mut writer = append(dir.path(), schema.clone()).unwrap();
     writer.add("d", [("tags", "pets"), ("tags", "dogs")]).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     let added: &[(&str, &[&str])] = &[("tags:dogs", &["d"]), ("tags:pets dogs", &["a", "b", "d"])];
     check_index(dir.path(), FORMAT_VERSION, &[QUERIES, added].concat());
@@ -172,7 +172,7 @@ fn fields_are_added_to_an_older_version() {
     // A commit that only adds a field changes no segment.
     let before = index.manifest().segments.clone();
     schema.fields.push(Field::new("notes", &["text"]));
-    append(dir.path(), schema.clone()).unwrap().commit(Merge::Keep).unwrap();
+    append(dir.path(), schema.clone()).unwrap().commit(Merge::None).unwrap();
     let index = Index::open(dir.path()).unwrap();
     assert_eq!(index.manifest().segments, before);
     assert_eq!(index.schema(), &schema);

@@ -42,7 +42,7 @@ fn rewrite_large_document() {
     for text in ["before", &large, "behind"] {
         writer.add("", [("text", text)]).unwrap();
     }
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     drop(writer);
     schema.members.push("subject".to_string());
     let mut writer = open(&schema, OpenMode::Append);

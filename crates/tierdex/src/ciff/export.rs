@@ -30,10 +30,10 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
         return Err(Error::Usage(message));
     };
     let documents = check_count(index.documents())?;
-    let left = DocumentsLeft::of(index);
+    let live = LiveNumbers::of(index);
     let (sizes, lengths) = (Vec::new(), vec![0; documents as usize]);
     let mut survey = ExportSurvey { sizes, lengths, postings: 0, size: 0 };
-    for_each_list(index, number, &left, &mut survey)?;
+    for_each_list(index, number, &live, &mut survey)?;
     let ExportSurvey { sizes, lengths, postings, .. } = survey;
     let lists = check_count(sizes.len() as u64)?;
     let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
@@ -48,12 +48,12 @@ pub fn export(index: &Index, field: &str, description: &str, out: &mut dyn Write
     file.write_message(&message)?;
     let (sizes, list_message) = (sizes.into_iter(), Vec::new());
     let mut writer = ListMessageWriter { file, sizes, message: list_message, is_left_out: false };
-    for_each_list(index, number, &left, &mut writer)?;
+    for_each_list(index, number, &live, &mut writer)?;
     let mut file = writer.file;
     let (mut number, mut document) = (0, 0..);
     for segment in index.segments() {
         segment.ids().for_each(|id| {
-            if document.next().and_then(|document| left.number(document)).is_none() {
+            if document.next().and_then(|document| live.number(document)).is_none() {
                 return Ok(());
             }
             message.clear();
@@ -195,34 +195,34 @@ impl MessageWriter<'_> {
     }
 }
 
-/// The numbers of documents among those that are not deleted.
-enum DocumentsLeft {
+/// The numbers that documents have among the live ones.
+enum LiveNumbers {
     All,
     /// For each document; [`NO_DOCUMENT`] if it is deleted.
     Some(Vec<u32>),
 }
 
-impl DocumentsLeft {
-    fn of(index: &Index) -> DocumentsLeft {
+impl LiveNumbers {
+    fn of(index: &Index) -> LiveNumbers {
         if index.segments().iter().all(|segment| segment.deletes().is_none()) {
-            return DocumentsLeft::All;
+            return LiveNumbers::All;
         }
         let (mut next, mut numbers) = (0, Vec::new());
         for segment in index.segments() {
             numbers.extend((0..segment.documents()).map(|document| {
-                let is_deleted = segment.deleted().is_some_and(|deleted| deleted.contains(document));
-                next += u32::from(!is_deleted);
-                if is_deleted { NO_DOCUMENT } else { next - 1 }
+                let is_live = segment.is_live(document);
+                next += u32::from(is_live);
+                if is_live { next - 1 } else { NO_DOCUMENT }
             }));
         }
-        DocumentsLeft::Some(numbers)
+        LiveNumbers::Some(numbers)
     }
 
     /// The number of a document; `None` if it is deleted.
     fn number(&self, document: u32) -> Option<u32> {
         match self {
-            DocumentsLeft::All => Some(document),
-            DocumentsLeft::Some(numbers) => {
+            LiveNumbers::All => Some(document),
+            LiveNumbers::Some(numbers) => {
                 Some(numbers[document as usize]).filter(|number| *number != NO_DOCUMENT)
             }
         }
@@ -230,7 +230,7 @@ impl DocumentsLeft {
 }
 
 /// Passes all posting lists of a field to `sink`, each with its postings of all segments.
-fn for_each_list(index: &Index, field: usize, left: &DocumentsLeft, sink: &mut dyn ExportPass) -> Result<()> {
+fn for_each_list(index: &Index, field: usize, live: &LiveNumbers, sink: &mut dyn ExportPass) -> Result<()> {
     let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| &**segment), field)?;
     let mut list = Vec::new();
     while let Some(term) = SegmentTerms::smallest(&inputs) {
@@ -241,10 +241,10 @@ fn for_each_list(index: &Index, field: usize, left: &DocumentsLeft, sink: &mut d
             while cursor.advance(0)? != NO_DOCUMENT {
                 let (documents, frequencies) = cursor.rest_of_block()?;
                 let postings = documents.iter().zip(frequencies);
-                let left = postings.filter_map(|(document, frequency)| {
-                    Some((left.number(input.base + document)?, *frequency))
+                let live = postings.filter_map(|(document, frequency)| {
+                    Some((live.number(input.base + document)?, *frequency))
                 });
-                list.extend(left);
+                list.extend(live);
                 let count = documents.len();
                 cursor.skip(count)?;
             }

@@ -147,7 +147,7 @@ impl<'e> PagedSource<'e> {
     }
 
     /// Hands the second half of the documents over to an idle thread, if the evaluation has run long enough.
-    /// Returns the end of the documents that are left.
+    /// Returns the end of the live documents.
     fn divide(&self, rest: Range<u32>, now: Instant) -> u32 {
         if rest.len() < 2 * DIVIDE_DOCUMENTS_MIN {
             return rest.end;

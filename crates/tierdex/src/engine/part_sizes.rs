@@ -73,9 +73,13 @@ pub fn output_bytes(hits: u64) -> u64 {
     IDS_OUTPUT_BYTES.saturating_add(HIT_OUTPUT_BYTES.saturating_mul(hits))
 }
 
-/// Bytes of the plan of an ordinary query.
+/// Number of segments of a commit, at most, for which ordinary queries have memory: as many as merging by
+/// levels leaves of ten million documents (`index/policy.rs`).
+const SEGMENTS_EXPECTED: usize = 24;
+
+/// Bytes of the plan of an ordinary query, also of a later commit, which may have more segments.
 pub fn ordinary_plan_bytes(index: &Index) -> u64 {
-    (ORDINARY_TERMS * leaf_memory(index.segments().len())) as u64
+    (ORDINARY_TERMS * leaf_memory(index.segments().len().max(SEGMENTS_EXPECTED))) as u64
 }
 
 /// Skip data of an ordinary query, at most: that of lists of about 260 million postings without positions. A

@@ -2,8 +2,7 @@
 //!
 //! The resident metadata of a segment (dictionary, skip data, norms, checksums) is counted once, however
 //! many snapshots share the segment. It is released, and the segment's cache entries are dropped, with the
-//! last of these snapshots. Segments that are loaded together share a region: its memory is released with
-//! the last of them. Commits keep all segments or merge all, so these are closed together.
+//! last of these snapshots.
 
 use super::meta_tier::{MetaTier, MetadataLocation};
 use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
@@ -215,7 +214,6 @@ impl ResidentSegment {
         ];
         let all = all.into_iter().filter(|location| sizes.in_dram(location) <= sizes.in_dram(preferred));
         let if_no_region = [in_dram(MetaTier::Dram), in_dram(MetaTier::Terms), in_dram(MetaTier::Disk)];
-        let segments = std::slice::from_ref(segment);
         let mut no_region = None;
         let all = all.map(|location| (location, false));
         for (location, needs_failure) in all.chain(if_no_region.map(|location| (location, true))) {
@@ -223,8 +221,8 @@ impl ResidentSegment {
                 continue;
             }
             let Some(resident) = memory.reserve(segment, sizes.in_dram(&location)) else { continue };
-            match arena(segments, &location) {
-                Ok(arena) => load_into(segments, &location, arena)?,
+            match arena(segment, &location) {
+                Ok(arena) => load_into(segment, &location, arena)?,
                 Err(error) => {
                     no_region = Some(error);
                     continue;
@@ -258,40 +256,35 @@ impl Drop for ResidentSegment {
 /// # Errors
 /// [`Error::Storage`] when its region cannot be allocated, or files cannot be read or are damaged.
 pub fn load_metadata(segments: &[OpenSegment], location: &MetadataLocation) -> Result<()> {
-    load_into(segments, location, arena(segments, location)?)
+    segments.iter().try_for_each(|segment| load_into(segment, location, arena(segment, location)?))
 }
 
-/// Allocates the region of the metadata of segments; `None` if it is in DRAM. A whole index is in a region of
-/// its own in DRAM too, so that small segments share huge pages.
-fn arena(segments: &[OpenSegment], location: &MetadataLocation) -> Result<Option<Arena>> {
-    let bytes = |of: &dyn Fn(ResidentSizes) -> u64| {
-        segments.iter().map(|segment| of(ResidentSizes::of_segment(segment))).sum::<u64>().max(1)
-    };
+/// Allocates the region of the metadata of a segment; `None` if it is in DRAM. An index that is held as a
+/// whole is in regions of its own in DRAM too, so that it is on huge pages.
+fn arena(segment: &Segment, location: &MetadataLocation) -> Result<Option<Arena>> {
+    let sizes = ResidentSizes::of_segment(segment);
     let (kind, bytes) = match (&location.tier, &location.region) {
-        (MetaTier::Index(kind), _) => (kind, bytes(&|sizes| sizes.in_one_region(location))),
-        (_, Some(kind)) => (kind, bytes(&|sizes| sizes.in_region(location))),
+        (MetaTier::Index(kind), _) => (kind, sizes.in_one_region(location)),
+        (_, Some(kind)) => (kind, sizes.in_region(location)),
         (_, None) => return Ok(None),
     };
-    Ok(Some(Arena::new(Region::new(kind, bytes)?)))
+    Ok(Some(Arena::new(Region::new(kind, bytes.max(1))?)))
 }
 
-fn load_into(segments: &[OpenSegment], location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
-    for segment in segments {
-        // First, because it loads the page checksums with which the other files are checked.
-        segment.load_checksums_and_norms(arena.as_mut())?;
-        if let (MetaTier::Index(_), Some(arena)) = (&location.tier, &mut arena) {
-            segment.load_all(arena)?;
-            segment.fields().iter().try_for_each(|field| verify_uncompressed(field, &FILES))?;
-            continue;
-        }
-        // Dictionaries and skip data are in the region only if it is the tier.
-        let mut lists = arena.as_mut().filter(|_| location.is_whole_region());
-        if location.tier != MetaTier::Disk {
-            segment.load_terms(lists.as_deref_mut())?;
-        }
-        if location.tier.keeps_skips() {
-            segment.load_skips(lists)?;
-        }
+fn load_into(segment: &Segment, location: &MetadataLocation, mut arena: Option<Arena>) -> Result<()> {
+    // First, because it loads the page checksums with which the other files are checked.
+    segment.load_checksums_and_norms(arena.as_mut())?;
+    if let (MetaTier::Index(_), Some(arena)) = (&location.tier, &mut arena) {
+        segment.load_all(arena)?;
+        return segment.fields().iter().try_for_each(|field| verify_uncompressed(field, &FILES));
+    }
+    // Dictionaries and skip data are in the region only if it is the tier.
+    let mut lists = arena.as_mut().filter(|_| location.is_whole_region());
+    if location.tier != MetaTier::Disk {
+        segment.load_terms(lists.as_deref_mut())?;
+    }
+    if location.tier.keeps_skips() {
+        segment.load_skips(lists)?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use tierdex_io::SealedFile;
 
 /// Reads files, and takes documents away from the evaluation at its checkpoints.
 struct DividingSource<F> {
-    /// Called with the documents that are left; returns where to divide them, if at all.
+    /// Called with the live documents; returns where to divide them, if at all.
     cut: RefCell<F>,
     /// Ranges of documents that are still to be evaluated.
     parts: RefCell<Vec<Range<u32>>>,

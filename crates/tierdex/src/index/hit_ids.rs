@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Error, Result,
     limits::ID_BYTES_MAX,
-    segment::read::{BlockSource, FILES, Segment},
+    segment::read::{BlockSource, FILES},
 };
 
 const _: () = assert!(ID_BYTES_MAX < HitIds::UNREAD as usize);
@@ -37,9 +37,8 @@ impl Searcher {
     ) -> Result<()> {
         for (segment, mut document) in self.index().segments().iter().zip(self.bases().iter().copied()) {
             let base = document;
-            let is_deleted = |local| segment.deleted().is_some_and(|deleted| deleted.contains(local));
             segment.ids().for_each(|id| {
-                if accepts(id) && !is_deleted(document - base) {
+                if accepts(id) && segment.is_live(document - base) {
                     body(document, id)?;
                 }
                 document += 1;
@@ -50,24 +49,25 @@ impl Searcher {
     }
 
     /// The last document with an external id; `None` if there is none. In an updatable index it is the only
-    /// one, and a page of the keys of each segment is read; in another all ids are.
+    /// one of its directory, and a page of the keys of each segment is read; in another all ids are.
     ///
     /// # Errors
     /// [`Error::Storage`] when a file cannot be read or is damaged.
     pub fn find_id(&self, id: &str) -> Result<Option<u32>> {
-        let (mut number, mut found) = (self.bases().len(), None);
-        for (seed, segment) in self.index().segments_with_seeds().rev() {
-            number -= 1;
-            let base = self.bases()[number];
-            let is_left =
-                |document: u32| !segment.deleted().is_some_and(|deleted| deleted.contains(document));
-            found = match seed {
-                Some(seed) => find_id(segment, seed, id, is_left)?,
-                None => last_with_id(segment, id, is_left)?,
-            };
-            if let Some(document) = found {
-                return Ok(Some(base + document));
-            }
+        let mut found = None;
+        if !self.index().is_updatable() {
+            self.scan_ids(
+                |of| of == id,
+                |document, _| {
+                    found = Some(document);
+                    Ok(())
+                },
+            )?;
+            return Ok(found);
+        }
+        for ((seed, segment), base) in self.index().segments_with_seeds().zip(self.bases()) {
+            let document = find_id(segment, seed, id)?;
+            found = document.map(|document| base + document).or(found);
         }
         Ok(found)
     }
@@ -157,18 +157,4 @@ impl Searcher {
         })?;
         Ok(found)
     }
-}
-
-/// The last document of a segment with an external id, among those for which `is_left` is true. Reads all
-/// ids.
-fn last_with_id(segment: &Segment, id: &str, is_left: impl Fn(u32) -> bool) -> Result<Option<u32>> {
-    let (mut next, mut found) = (0, None);
-    segment.ids().for_each(|of| {
-        if of == id && is_left(next) {
-            found = Some(next);
-        }
-        next += 1;
-        Ok(())
-    })?;
-    Ok(found)
 }

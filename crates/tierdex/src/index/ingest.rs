@@ -95,7 +95,7 @@ where
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     /// External id, up to 4,096 bytes. Ids may repeat, unless the index is updatable: then the last document
-    /// with an id is left.
+    /// with an id replaces the others.
     pub id: String,
     /// Names of members with a value each; a member may have several values.
     pub values: Vec<(String, String)>,

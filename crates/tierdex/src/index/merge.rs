@@ -23,7 +23,7 @@ use tierdex_io::Disk;
 /// `has_keys`. Returns `None`, and writes nothing, if all documents are deleted.
 ///
 /// # Errors
-/// [`Error::Failed`] if the merged segment would not have all documents and tokens that are left.
+/// [`Error::Failed`] if the merged segment would not have all live documents and their tokens.
 pub(super) fn merge_segments(
     disk: &dyn Disk,
     schema: &Schema,
@@ -84,7 +84,7 @@ pub(super) fn merge_segments(
     Ok(Some(meta))
 }
 
-/// Merges the keys of the documents that are left.
+/// Merges the keys of the live documents.
 fn merge_keys(
     disk: &dyn Disk,
     inputs: &[LiveDocuments<'_>],
@@ -113,7 +113,7 @@ fn check_equal(what: &str, before: u64, after: u64) -> Result<()> {
     )))
 }
 
-/// The norms of a field in the documents of all segments that are left: as one-byte codes; and, if they are
+/// The norms of a field in the live documents of all segments: as one-byte codes; and, if they are
 /// exact, as bytes of the file `norms`. The length of a document without the field is 0.
 fn merge_norms(inputs: &[LiveDocuments<'_>], number: usize, kind: NormKind) -> Result<(Vec<u8>, Vec<u8>)> {
     let (mut codes, mut exact) = (Vec::new(), Vec::new());
@@ -194,7 +194,7 @@ fn merge_terms(
     }
 }
 
-/// Appends the postings of a list with positions in the documents that are left, under their new numbers.
+/// Appends the postings of a list with positions in the live documents, under their new numbers.
 fn copy_with_positions(
     mut cursor: PostingsCursor<'_>,
     live: &LiveDocuments<'_>,
@@ -220,7 +220,7 @@ struct ListCopy {
 }
 
 impl ListCopy {
-    /// Appends the postings of a list in the documents that are left, under their new numbers.
+    /// Appends the postings of a list in the live documents, under their new numbers.
     fn copy_list(
         &mut self,
         mut cursor: PostingsCursor<'_>,

@@ -48,7 +48,6 @@ pub(crate) use hit_ids::{IDS_READ_BYTES, result_ids_bytes};
 pub use import::{EncodedPostings, ListBuilder, ListEncoder, ListsBuilder, PIECE_POSTINGS};
 pub use ingest::Document;
 pub use manifest::Manifest;
-pub use policy::{MergePolicy, SegmentSize};
 pub use reader::Index;
 pub use recovery::OpenMode;
 pub(crate) use search_result::PartialResult;

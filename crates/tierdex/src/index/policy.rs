@@ -4,8 +4,9 @@
 //! smaller segments have level 0. Deleted documents do not count. As in Lucene's `LogMergePolicy`, only
 //! adjacent segments are merged, so that documents keep their order:
 //!
-//! 1. From the left, a *group* begins at a segment of the highest level that is left, and ends at the last
-//!    segment of that level: levels of groups decrease. Its segments of lower levels are between others.
+//! 1. From the left, a *group* begins at a segment of the highest level among those not yet in a group, and
+//!    ends at the last segment of that level: levels of groups decrease. Its segments of lower levels are
+//!    between others.
 //! 2. The first four segments of the leftmost group that has four are replaced by one with their bytes, until
 //!    no group has four. This is done with sizes only: a segment that would be merged twice is written once.
 //! 3. Segments that take no part are written again if a fifth of their documents is deleted, whatever their
@@ -31,12 +32,6 @@ impl Default for MergePolicy {
     }
 }
 
-impl MergePolicy {
-    /// Merges nothing.
-    pub const NONE: MergePolicy =
-        MergePolicy { fan_in: usize::MAX, floor_bytes: u64::MAX, deleted_percent: u32::MAX };
-}
-
 /// What the policy knows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {
@@ -55,7 +50,7 @@ impl SegmentSize {
         SegmentSize { bytes, documents: segment.documents, deleted }
     }
 
-    /// Bytes of a segment with the documents that are left.
+    /// Bytes of a segment with the live documents.
     pub fn live_bytes(&self) -> u64 {
         let live = self.documents.saturating_sub(self.deleted);
         (u128::from(self.bytes) * u128::from(live) / u128::from(self.documents.max(1))) as u64

@@ -1,15 +1,14 @@
 //! A reader of an index: one whole commit, whose files stay open as long as the reader lives. Several indexes
 //! may be read as one: the commits of several directories, one after the other.
 
-use super::deleted::{scan_deleted, statistics_of, statistics_of_norms};
-use super::{manifest::Manifest, recovery::no_index, stop::StopSignal};
+use super::{manifest::Manifest, recovery::no_index};
 use crate::{
     Error, Result,
     limits::DOCUMENTS_MAX,
     schema::Schema,
+    segment::KeySeed,
     segment::ManifestSegment,
     segment::read::{OpenSegment, Segment, open_deletes, open_deletes_sharing},
-    segment::{DeletedDocuments, KeySeed, SegmentDeletes},
 };
 use std::{path::Path, sync::Arc};
 use tierdex_codec::Kernel;
@@ -131,42 +130,6 @@ impl Index {
         if is_same { Ok(self.clone()) } else { Index::join(newest) }
     }
 
-    /// This commit without some of its documents, which are numbered as hits are: for tests. With
-    /// `Some(true)` the terms of the documents are known from their stored values, with `None` from posting
-    /// lists; with `Some(false)` they are not known.
-    #[doc(hidden)]
-    pub fn with_deleted(&self, documents: &[u32], by_values: Option<bool>) -> Result<Index> {
-        let (schema, stop) = (Arc::new(self.schema().clone()), StopSignal::default());
-        let (mut base, mut segments) = (0, Vec::new());
-        for segment in self.segments() {
-            let before =
-                segment.deleted().cloned().unwrap_or_else(|| DeletedDocuments::none(segment.documents()));
-            let new = documents.iter().filter_map(|document| document.checked_sub(base));
-            let mut new: Vec<u32> = new
-                .filter(|document| *document < segment.documents() && !before.contains(*document))
-                .collect();
-            new.sort_unstable();
-            new.dedup();
-            base += segment.documents();
-            if new.is_empty() {
-                segments.push(segment.clone());
-                continue;
-            }
-            let statistics = match by_values {
-                Some(true) => statistics_of(segment, &schema, &new, 2, &stop)?,
-                Some(false) => statistics_of_norms(segment, &new)?,
-                None => {
-                    scan_deleted(segment, &DeletedDocuments::none(segment.documents()).with(new.clone()))?
-                }
-            };
-            let mut layers = segment.deletes().map_or_else(Vec::new, |deletes| deletes.layers().to_vec());
-            layers.push(Arc::new(statistics));
-            let deletes = Some(Arc::new(SegmentDeletes::new(before.with(new), layers)));
-            segments.push(OpenSegment::new(segment.segment().clone(), deletes));
-        }
-        Ok(Index(Arc::new(OpenCommit { parts: self.0.parts.clone(), segments })))
-    }
-
     /// Opens the newest commit with files and memory of its own, so that one index can be held in memory and
     /// the other not.
     pub(crate) fn open_unshared(&self) -> Result<Index> {
@@ -212,19 +175,17 @@ impl Index {
         &self.0.segments
     }
 
-    /// The segments, each with the seed of its keys if the index of its directory is updatable.
-    pub(crate) fn segments_with_seeds(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (Option<KeySeed>, &OpenSegment)> {
-        let parts = self.0.parts.iter();
-        let seeds = parts.flat_map(|part| part.segments.iter().map(|_| part.manifest.key_seed));
-        // An index without some documents has segments of its own.
-        seeds.collect::<Vec<_>>().into_iter().zip(&self.0.segments)
-    }
-
     /// Whether documents can be found, replaced and deleted by their ids. Of several directories: in all.
     pub fn is_updatable(&self) -> bool {
         self.manifests().all(|manifest| manifest.key_seed.is_some())
+    }
+
+    /// The segments, each with the seed of its keys; none of an index that is not updatable.
+    pub(super) fn segments_with_seeds(&self) -> impl Iterator<Item = (KeySeed, &OpenSegment)> {
+        self.0.parts.iter().flat_map(|part| {
+            let seed = part.manifest.key_seed.into_iter();
+            seed.flat_map(|seed| part.segments.iter().map(move |segment| (seed, segment)))
+        })
     }
 
     /// The name of the directory, for messages.

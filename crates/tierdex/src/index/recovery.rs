@@ -68,7 +68,7 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
         OpenMode::New => Err(Error::Usage(format!(
             "{} holds an index already (documents: {})",
             disk.describe(),
-            manifest.documents()
+            manifest.live_documents()
         ))),
         OpenMode::Append if !schema.extends(&manifest.schema) => Err(Error::Usage(format!(
             "the index in {} was made with other settings: {}; append with its settings, to which members and \

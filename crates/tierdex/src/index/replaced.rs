@@ -10,7 +10,7 @@
 //! order. Then their ids are read, in order of documents, and compared.
 
 use crate::segment::layout::{KeyEntry, KeySeed};
-use crate::segment::read::{FILES, KeysReader, KeysWalk, Segment};
+use crate::segment::read::{FILES, KeysReader, KeysWalk, OpenSegment, Segment};
 use crate::{Error, Result};
 use std::collections::HashMap;
 
@@ -100,19 +100,18 @@ pub(super) fn repeated_in(segment: &Segment) -> Result<Vec<u32>> {
 /// the functions are true.
 pub(super) fn replaced_in(
     older: &Segment,
-    is_left: impl Fn(u32) -> bool,
+    is_live: impl Fn(u32) -> bool,
     newer: &Segment,
     is_written: impl Fn(u32) -> bool,
 ) -> Result<Vec<u32>> {
-    let mut finder = PairFinder::new(older)?;
+    let mut finder = PairFinder::new(older, newer.documents() as usize)?;
     let (mut replaced, mut pairs) = (Vec::new(), Vec::new());
     let mut walk = keys_of(newer)?.walk(&FILES);
-    let looks_up = finder.looks_up(newer.documents() as usize);
     loop {
         let next = walk.next()?;
         if let Some(KeyEntry { hash, document }) = next.filter(|entry| is_written(entry.document)) {
-            finder.find(hash, looks_up, |of_older| {
-                if is_left(of_older) {
+            finder.find(hash, |of_older| {
+                if is_live(of_older) {
                     pairs.push((document, of_older));
                 }
             })?;
@@ -135,19 +134,18 @@ pub(super) fn replaced_in(
 }
 
 /// The documents of a segment, ascending, that are deleted by their ids ([`DeletedIds::prepare`]), among
-/// those for which `is_left` is true. `base` is the number in the index of its first document.
+/// those for which `is_live` is true. `base` is the number in the index of its first document.
 pub(super) fn deleted_in(
     segment: &Segment,
     base: u32,
-    is_left: impl Fn(u32) -> bool,
+    is_live: impl Fn(u32) -> bool,
     ids: &DeletedIds,
 ) -> Result<Vec<u32>> {
-    let mut finder = PairFinder::new(segment)?;
+    let mut finder = PairFinder::new(segment, ids.ids.len())?;
     let (mut deleted, mut pairs) = (Vec::new(), Vec::new());
-    let looks_up = finder.looks_up(ids.ids.len());
     for (number, DeletedId { hash, before, .. }) in ids.ids.iter().enumerate() {
-        finder.find(*hash, looks_up, |document| {
-            if base + document < *before && is_left(document) {
+        finder.find(*hash, |document| {
+            if base + document < *before && is_live(document) {
                 pairs.push((number as u32, document));
             }
         })?;
@@ -160,16 +158,11 @@ pub(super) fn deleted_in(
     Ok(deleted)
 }
 
-/// The document of a segment with an external id, among those for which `is_left` is true.
-pub(super) fn find_id(
-    segment: &Segment,
-    seed: KeySeed,
-    id: &str,
-    is_left: impl Fn(u32) -> bool,
-) -> Result<Option<u32>> {
+/// The document of a segment with an external id that is not deleted.
+pub(super) fn find_id(segment: &OpenSegment, seed: KeySeed, id: &str) -> Result<Option<u32>> {
     let mut candidates = Vec::new();
     keys_of(segment)?.look_up(seed.hash(id.as_bytes()), &FILES, &mut candidates)?;
-    candidates.retain(|document| is_left(*document));
+    candidates.retain(|document| segment.is_live(*document));
     let mut found = None;
     for_each_id(segment, &candidates, |document, of| {
         if of == id {
@@ -182,6 +175,8 @@ pub(super) fn find_id(
 /// Finds the documents of a segment with the hashes of others, which ascend.
 struct PairFinder<'a> {
     keys: &'a KeysReader,
+    /// Whether hashes are looked up one by one.
+    looks_up: bool,
     walk: KeysWalk<'a>,
     /// The entry of the walk that was read last and not used.
     next: Option<KeyEntry>,
@@ -190,22 +185,19 @@ struct PairFinder<'a> {
 }
 
 impl<'a> PairFinder<'a> {
-    fn new(segment: &'a Segment) -> Result<PairFinder<'a>> {
+    /// Finds the documents of this number of hashes.
+    fn new(segment: &'a Segment, hashes: usize) -> Result<PairFinder<'a>> {
         let keys = keys_of(segment)?;
-        Ok(PairFinder { keys, walk: keys.walk(&FILES), next: None, found: (None, Vec::new()) })
-    }
-
-    /// Whether this number of hashes is looked up one by one.
-    fn looks_up(&self, hashes: usize) -> bool {
-        hashes.saturating_mul(PAGES_PER_LOOK_UP) < self.keys.pages()
+        let looks_up = hashes.saturating_mul(PAGES_PER_LOOK_UP) < keys.pages();
+        Ok(PairFinder { keys, looks_up, walk: keys.walk(&FILES), next: None, found: (None, Vec::new()) })
     }
 
     /// Calls `body` with the documents of a hash, which is not less than the one before.
-    fn find(&mut self, hash: u32, looks_up: bool, body: impl FnMut(u32)) -> Result<()> {
+    fn find(&mut self, hash: u32, body: impl FnMut(u32)) -> Result<()> {
         let (last, documents) = &mut self.found;
         if *last != Some(hash) {
             *last = Some(hash);
-            if looks_up {
+            if self.looks_up {
                 self.keys.look_up(hash, &FILES, documents)?;
             } else {
                 documents.clear();

@@ -369,9 +369,8 @@ impl Searcher {
     pub(super) fn locate(&self, document: u32) -> Result<(&OpenSegment, u32)> {
         let number = self.bases.partition_point(|&base| base <= document).checked_sub(1);
         let found = number.map(|number| (&self.index.segments()[number], document - self.bases[number]));
-        let exists = |segment: &OpenSegment, local: u32| {
-            local < segment.documents() && !segment.deleted().is_some_and(|deleted| deleted.contains(local))
-        };
+        let exists =
+            |segment: &OpenSegment, local: u32| local < segment.documents() && segment.is_live(local);
         let found = found.filter(|(segment, local)| exists(segment, *local));
         found.ok_or_else(|| Error::Usage(format!("the index has no document {document}")))
     }

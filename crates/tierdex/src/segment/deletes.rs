@@ -1,5 +1,5 @@
 //! The deleted documents of a segment, and what is known about their terms. Both change from commit to
-//! commit, while the files of the segment stay as they are.
+//! commit, while the files of the segment stay as they are. Documents that are not deleted are *live*.
 
 use super::deleted_statistics::{DeletedStatistics, StatisticsCursor, TermDeletes};
 use super::layout::FieldStats;
@@ -154,7 +154,7 @@ impl SegmentDeletes {
         self.layers.iter().all(|layer| layer.are_terms_known())
     }
 
-    /// Documents and tokens of a field in the documents that are left; `all` is that of the segment. If terms
+    /// Documents and tokens of a field in the live documents; `all` is that of the segment. If terms
     /// are not known, the number of tokens is approximate.
     pub fn live_stats(&self, field: usize, all: FieldStats) -> FieldStats {
         let (mut documents, mut tokens) = (0_u32, 0_u64);

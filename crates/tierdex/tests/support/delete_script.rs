@@ -1,4 +1,4 @@
-//! A script of commits that add and delete documents, with the ids that are left after each.
+//! A script of commits that add and delete documents, with the live ids after each.
 
 use super::corpus::{TestDocument, random_documents};
 use super::deleted::updatable_writer;
@@ -118,7 +118,7 @@ impl DeleteScript {
             let mode = if generation == 0 { OpenMode::Replace } else { OpenMode::Append };
             let mut writer = updatable_writer(&shared, &schema(), mode)?;
             add_documents(&mut writer, &self.docs[18..]);
-            writer.commit(Merge::Keep)?;
+            writer.commit(Merge::None)?;
             check_no_orphans(disk, Some(&Index::open_on(shared.clone())?))
         };
         recover().map_err(|error: Error| format!("recovery: {error}"))?;

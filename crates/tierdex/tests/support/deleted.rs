@@ -3,7 +3,6 @@
 use super::corpus::TestDocument;
 use super::{add_documents, index_in_memory};
 use std::{ops::Range, sync::Arc};
-use tierdex::internal::index::MergePolicy;
 use tierdex::internal::segment::deletes::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
@@ -33,13 +32,13 @@ pub fn delete(writer: &mut IndexWriter, docs: &[TestDocument], numbers: impl Ite
     numbers.for_each(|number| writer.delete(&docs[number].id).unwrap());
 }
 
-/// A writer of an index that is updatable, whose commits merge no segments unless they merge all.
+/// A writer of an index that is updatable.
 pub fn updatable_writer(
     disk: &Arc<dyn Disk>,
     schema: &Schema,
     mode: OpenMode,
 ) -> tierdex::Result<IndexWriter> {
-    let options = WriterOptions { updatable: true, policy: MergePolicy::NONE, ..WriterOptions::default() };
+    let options = WriterOptions { updatable: true, ..WriterOptions::default() };
     IndexWriter::open(disk.clone(), schema.clone(), mode, options)
 }
 
@@ -50,12 +49,12 @@ pub fn build_deleted(schema: &Schema, docs: &[TestDocument], cut: usize, lasts: 
     let mut writer = updatable_writer(&(Arc::new(disk.clone()) as _), schema, OpenMode::New).unwrap();
     for part in [&docs[..cut], &docs[cut..]] {
         add_documents(&mut writer, part);
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     delete(&mut writer, &docs[..cut], (0..cut).step_by(3));
     for last in lasts {
         delete(&mut writer, &docs[cut..], last.clone());
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     disk
 }

@@ -55,7 +55,7 @@ impl GrownCase {
         let (first, second) = self.docs[..self.older].split_at(self.older / 2);
         for docs in [first, second] {
             add_values(&mut writer, docs);
-            writer.commit(Merge::Keep).unwrap();
+            writer.commit(Merge::None).unwrap();
         }
         disk
     }
@@ -63,7 +63,7 @@ impl GrownCase {
     fn commit_newer(&self, writer: &mut IndexWriter, last: Merge) {
         let newer = &self.docs[self.older..];
         let (first, second) = newer.split_at(newer.len() / 3);
-        for (docs, merge) in [(first, Merge::Keep), (second, last)] {
+        for (docs, merge) in [(first, Merge::None), (second, last)] {
             add_values(writer, docs);
             writer.commit(merge).unwrap();
         }

@@ -50,7 +50,7 @@ pub fn write_lists(documents: u32, lists: &[(String, Postings)]) -> Arc<MemDisk>
         })
     };
     writer.import(lengths, number, give).unwrap();
-    writer.commit(Merge::Keep).unwrap();
+    writer.commit(Merge::None).unwrap();
     disk
 }
 

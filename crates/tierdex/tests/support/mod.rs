@@ -26,7 +26,7 @@ use std::{
 };
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
-use tierdex::internal::index::{BatchBuilder, MergePolicy, Tuning, check_on};
+use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
 use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{
@@ -186,7 +186,7 @@ pub fn build(
             writer = open_writer(disk, schema, OpenMode::Append);
         }
         add_by(&mut writer, &docs[start..end], growth);
-        let merge = if number + 1 == ends.len() { last } else { Merge::Keep };
+        let merge = if number + 1 == ends.len() { last } else { Merge::None };
         writer.commit(merge).unwrap();
         start = end;
     }
@@ -195,7 +195,7 @@ pub fn build(
 /// A new index in memory of which each part is a segment.
 pub fn build_in_memory(schema: &Schema, docs: &[TestDocument], cuts: &[usize]) -> Arc<MemDisk> {
     let disk = Arc::new(MemDisk::new());
-    build(&(disk.clone() as _), schema, docs, cuts, AddMethod::Commits, Merge::Keep);
+    build(&(disk.clone() as _), schema, docs, cuts, AddMethod::Commits, Merge::None);
     disk
 }
 
@@ -247,11 +247,9 @@ fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
     }
 }
 
-/// A writer on a disk that does not fail. It merges segments only by [`Merge::One`], so that tests decide on
-/// them.
+/// A writer on a disk that does not fail.
 pub fn open_writer(disk: &Arc<dyn Disk>, schema: &Schema, mode: OpenMode) -> IndexWriter {
-    let options = WriterOptions { policy: MergePolicy::NONE, ..WriterOptions::default() };
-    IndexWriter::open(disk.clone(), schema.clone(), mode, options).unwrap()
+    IndexWriter::open(disk.clone(), schema.clone(), mode, WriterOptions::default()).unwrap()
 }
 
 /// A disk in a directory of the file system.

@@ -80,7 +80,7 @@ pub fn write_documents(count: usize, segments: usize, codec: Codec, disk: Arc<dy
     let docs = if count < 250 { random_documents(3, count) } else { random_documents_in_bursts(3, count) };
     let cuts = equal_cuts(docs.len(), segments);
     let schema = SchemaOptions { stored: false, codec, ..SchemaOptions::default() }.schema();
-    build(&disk, &schema, &docs, &cuts, AddMethod::Commits, Merge::Keep);
+    build(&disk, &schema, &docs, &cuts, AddMethod::Commits, Merge::None);
     disk
 }
 

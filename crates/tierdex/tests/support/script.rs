@@ -144,7 +144,7 @@ impl WriterScript {
         schema.members.push("notes".to_string());
         let mut docs = (0..).map(|number| TestDocument { title: String::new(), ..script_document(number) });
         let mut docs = |count| docs.by_ref().take(count).collect::<Vec<_>>();
-        let commits = vec![(docs(2), merge), (docs(3), Merge::Keep)];
+        let commits = vec![(docs(2), merge), (docs(3), Merge::None)];
         let sessions = vec![Session { mode: OpenMode::Append, schema, commits }];
         WriterScript::of(start, sessions, docs(2))
     }
@@ -202,7 +202,7 @@ impl WriterScript {
             match add_all(&mut writer, docs).and_then(|()| writer.commit(*merge)) {
                 Ok(generation) => *acknowledged = generation,
                 Err(error) => {
-                    let again = writer.commit(Merge::Keep).expect_err("a writer that failed is poisoned");
+                    let again = writer.commit(Merge::None).expect_err("a writer that failed is poisoned");
                     assert!(again.to_string().contains("open it again"), "{again}");
                     return Err(error);
                 }
@@ -245,7 +245,7 @@ impl WriterScript {
     pub fn recover(&self, disk: &Arc<dyn Disk>, generation: u64) -> tierdex::Result<u64> {
         let mut writer = self.recovering_writer(disk, generation)?;
         add_all(&mut writer, &self.extra)?;
-        let generation = writer.commit(Merge::Keep)?;
+        let generation = writer.commit(Merge::None)?;
         check_no_orphans(disk.as_ref(), Some(&Index::open_on(disk.clone())?))?;
         Ok(generation)
     }

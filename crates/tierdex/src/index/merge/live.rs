@@ -1,4 +1,4 @@
-//! The documents of a segment that are left, and the numbers and statistics that they have in a merge.
+//! The live documents of a segment, and the numbers and statistics that they have in a merge.
 
 use crate::cursor::{ListsInTermOrder, NO_DOCUMENT};
 use crate::index::stop::StopSignal;
@@ -12,18 +12,18 @@ pub(in crate::index) struct MergeInput<'a> {
     pub(in crate::index) segment: &'a Segment,
     /// Its deleted documents.
     pub(in crate::index) deleted: Option<&'a DeletedDocuments>,
-    /// Exact statistics of each field in the documents that are left. Without them the merge computes them,
+    /// Exact statistics of each field in the live documents. Without them the merge computes them,
     /// which may need another pass over the lists.
     pub(in crate::index) live: Option<&'a [FieldStats]>,
 }
 
-/// The documents of an input of a merge that are left.
+/// The live documents of an input of a merge.
 pub(super) struct LiveDocuments<'a> {
     segment: &'a Segment,
     deleted: Option<DeletedBefore<'a>>,
     /// Exact statistics of the fields, if the caller knows them.
     stats: Option<&'a [FieldStats]>,
-    /// Number of documents that are left.
+    /// Number of live documents.
     documents: u32,
     /// Number of the first one in the merged segment.
     base: u32,
@@ -36,7 +36,7 @@ struct DeletedBefore<'a> {
 }
 
 impl<'a> LiveDocuments<'a> {
-    /// Numbers the documents of all inputs that are left.
+    /// Numbers the live documents of all inputs.
     pub(super) fn of_inputs(inputs: &[MergeInput<'a>]) -> Result<Vec<LiveDocuments<'a>>> {
         let mut base = 0u32;
         let of_input = |&MergeInput { segment, deleted, live }: &MergeInput<'a>| {
@@ -64,7 +64,7 @@ impl<'a> LiveDocuments<'a> {
         self.segment
     }
 
-    /// Number of documents that are left.
+    /// Number of live documents.
     pub(super) fn documents(&self) -> u32 {
         self.documents
     }
@@ -83,12 +83,12 @@ impl<'a> LiveDocuments<'a> {
         }
     }
 
-    /// The documents of the segment that are left.
+    /// The live documents of the segment.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         (0..self.segment.documents()).filter(|document| self.number(*document).is_some())
     }
 
-    /// Sum of the lengths of a field in the documents that are left, exactly.
+    /// Sum of the lengths of a field in the live documents, exactly.
     ///
     /// Norms give it, unless a deleted document is so long that its norm is not exact: then the frequencies
     /// of all lists are summed.
@@ -126,7 +126,7 @@ impl<'a> DeletedBefore<'a> {
         DeletedBefore { before: before.collect(), documents }
     }
 
-    /// Number of documents before this one that are left; `None` if this one is deleted.
+    /// Number of live documents before this one; `None` if this one is deleted.
     #[inline]
     fn live_before(&self, document: u32) -> Option<u32> {
         let (word, bit) = ((document / u64::BITS) as usize, document % u64::BITS);

@@ -8,7 +8,7 @@ use crate::segment::write::{StoredBlocks, StoredWriter};
 use crate::{Result, schema::Schema, schema::Stored};
 use tierdex_io::Disk;
 
-/// Writes the stored documents of all segments that are left; returns their number. Compressed blocks are
+/// Writes the live stored documents of all segments; returns their number. Compressed blocks are
 /// copied, unless they have a deleted document or come from a segment that was written with fewer members or
 /// in an older version: their documents are packed again.
 pub(super) fn merge_stored(
@@ -44,7 +44,7 @@ pub(super) fn merge_stored(
     Ok((writer.finish()?, documents))
 }
 
-/// Packs the documents of a block that are left again, with the members of the schema, which may have more. A
+/// Packs the live documents of a block again, with the members of the schema, which may have more. A
 /// document is in memory twice at most: as values and as the bytes of its block, then as these bytes and
 /// compressed.
 fn repack_block(

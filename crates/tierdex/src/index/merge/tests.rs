@@ -1,7 +1,7 @@
-//! Merges with deleted documents, compared with segments that were written from the documents that are left.
+//! Merges with deleted documents, compared with segments that were written from the live documents.
 
 use super::*;
-use crate::index::{DocumentRef, IndexWriter, Merge, MergePolicy, OpenMode, StopSignal, WriterOptions};
+use crate::index::{DocumentRef, IndexWriter, Merge, OpenMode, StopSignal, WriterOptions};
 use crate::schema::Field;
 use crate::segment::read::{Segment, StoredValues};
 use crate::segment::{DeletedDocuments, FieldStats, ManifestSegment};
@@ -21,7 +21,7 @@ fn schema(norms: NormKind, stored: Stored) -> Schema {
 
 /// Writes a segment for each part of the documents, and returns them.
 fn write(disk: &MemDisk, schema: &Schema, parts: &[&[(u32, TestDocument)]]) -> Vec<Segment> {
-    let options = WriterOptions { policy: MergePolicy::NONE, threads: 1, ..WriterOptions::default() };
+    let options = WriterOptions { threads: 1, ..WriterOptions::default() };
     let mode = OpenMode::New;
     let mut writer = IndexWriter::open(Arc::new(disk.clone()), schema.clone(), mode, options).unwrap();
     for part in parts {
@@ -30,7 +30,7 @@ fn write(disk: &MemDisk, schema: &Schema, parts: &[&[(u32, TestDocument)]]) -> V
             let id = format!("document-{number}");
             writer.add_document(DocumentRef { id: &id, values: &values, others: "{\"a\":1}" }).unwrap();
         }
-        writer.commit(Merge::Keep).unwrap();
+        writer.commit(Merge::None).unwrap();
     }
     drop(writer);
     let manifest = crate::index::Manifest::read_newest(disk).unwrap().unwrap();

@@ -10,7 +10,6 @@ use crate::segment::read::{Segment, open_deletes};
 use crate::segment::write::{write_deleted_statistics, write_deletes};
 use crate::segment::{DeletedDocuments, DeletesMeta, ManifestSegment, layout};
 use crate::{Error, Result, index::reader::Index};
-use std::sync::Arc;
 
 /// Bytes of ids to delete that are collected before their documents are looked up.
 const DELETED_IDS_BYTES: usize = 16 << 20;
@@ -116,20 +115,17 @@ impl IndexWriter {
         let (Some(_), Some((newest, older))) = (self.key_seed, self.segments.split_last()) else {
             return Ok(());
         };
-        let open =
-            |meta: &_| Segment::open(self.disk.as_ref(), &self.schema, Clone::clone(meta)).map(Arc::new);
-        let newer = open(&newest.meta)?;
+        let newer = self.open_segment(newest)?;
         let mut found = Vec::new();
         let repeated = repeated_in(&newer)?;
         let is_last = |document| repeated.binary_search(&document).is_err();
         for of_older in older {
             self.options.stop.check()?;
-            let segment = open(&of_older.meta)?;
-            let gone = self.deleted_of(of_older)?;
-            let replaced = replaced_in(&segment, |document| is_left(&gone, document), &newer, is_last)?;
+            let (segment, deleted) = (self.open_segment(of_older)?, self.deleted_of(of_older)?);
+            let replaced = replaced_in(&segment, |document| is_live(&deleted, document), &newer, is_last)?;
             found.push((of_older.id, replaced));
         }
-        found.push((newest.id, repeated.clone()));
+        found.push((newest.id, repeated));
         for (segment, documents) in found {
             self.delete_in_segment(segment, documents)?;
         }
@@ -147,15 +143,18 @@ impl IndexWriter {
         let mut base = 0;
         for at in 0..self.segments.len() {
             self.options.stop.check()?;
-            let meta = self.segments[at].meta.clone();
-            let (id, documents) = (meta.id, meta.documents);
-            let segment = Segment::open(self.disk.as_ref(), &self.schema, meta)?;
-            let gone = self.deleted_of(&self.segments[at])?;
-            let deleted = deleted_in(&segment, base, |document| is_left(&gone, document), &ids)?;
-            self.delete_in_segment(id, deleted)?;
-            base += documents;
+            let of = &self.segments[at];
+            let (segment, deleted) = (self.open_segment(of)?, self.deleted_of(of)?);
+            let documents = deleted_in(&segment, base, |document| is_live(&deleted, document), &ids)?;
+            base += of.documents;
+            self.delete_in_segment(of.id, documents)?;
         }
         Ok(())
+    }
+
+    /// Opens the files of a segment of the next commit.
+    pub(super) fn open_segment(&self, segment: &ManifestSegment) -> Result<Segment> {
+        Segment::open(self.disk.as_ref(), &self.schema, segment.meta.clone())
     }
 
     /// All deleted documents of a segment of the next commit so far.
@@ -174,13 +173,13 @@ impl IndexWriter {
         });
     }
 
-    /// Writes the files of the deletes since the last commit of the segments that are left.
+    /// Writes the files of the deletes since the last commit of the segments that were not merged.
     pub(super) fn write_deletes(&mut self) -> Result<()> {
         for (id, pending) in std::mem::take(&mut self.pending_deletes) {
             let at = self.segments.iter().position(|segment| segment.id == id);
             let Some(at) = at.filter(|_| !pending.new_documents().is_empty()) else { continue };
             self.options.stop.check()?;
-            let segment = Segment::open(self.disk.as_ref(), &self.schema, self.segments[at].meta.clone())?;
+            let segment = self.open_segment(&self.segments[at])?;
             let (threads, stop) = (self.encoding_threads().count, &self.options.stop);
             let statistics = statistics_of(&segment, &self.schema, pending.new_documents(), threads, stop)?;
             let (kept, layer) = pending.merge_layers(statistics)?;
@@ -196,14 +195,14 @@ impl IndexWriter {
     }
 }
 
-fn is_left(deleted: &Option<DeletedDocuments>, document: u32) -> bool {
+fn is_live(deleted: &Option<DeletedDocuments>, document: u32) -> bool {
     !deleted.as_ref().is_some_and(|deleted| deleted.contains(document))
 }
 
 fn not_updatable() -> Error {
     Error::Usage(
-        "the index is not updatable: its documents cannot be found by their ids; make it updatable by a merge, or \
-         write it again"
+        "the index is not updatable: its documents cannot be found by their ids; write it again as an \
+         updatable one"
             .to_string(),
     )
 }

@@ -2,9 +2,9 @@
 
 use super::super::encode::EncodingThreads;
 use super::super::merge::{MergeInput, merge_segments};
-use super::super::policy::SegmentSize;
+use super::super::policy::{MergePolicy, SegmentSize};
 use super::{IndexWriter, Merge};
-use crate::segment::{ManifestSegment, read::READ_AHEAD_BYTES, read::Segment};
+use crate::segment::{ManifestSegment, read::READ_AHEAD_BYTES};
 use crate::{Error, Result, limits::MERGE_FAN_IN};
 use std::ops::Range;
 use tierdex_io::FORMAT_VERSION;
@@ -22,7 +22,7 @@ impl IndexWriter {
                     self.segments.iter().map(|segment| self.size_of(segment)).collect();
                 // Sources are removed after the commit. What other merges of the commit leave is not known.
                 let bytes_max = self.disk.available_bytes()?.map_or(u64::MAX, |available| available / 2);
-                let merges = self.options.policy.choose_merges(&sizes, bytes_max);
+                let merges = MergePolicy::default().choose_merges(&sizes, bytes_max);
                 self.merge_ranges(&merges)?;
             }
             Merge::None => (),
@@ -88,8 +88,7 @@ impl IndexWriter {
         let group = &self.segments[group];
         self.check_space(group)?;
         let (disk, schema) = (self.disk.as_ref(), &self.schema);
-        let open = |segment: &ManifestSegment| Segment::open(disk, schema, segment.meta.clone());
-        let sources = group.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let sources = group.iter().map(|segment| self.open_segment(segment)).collect::<Result<Vec<_>>>()?;
         let deleted = group.iter().map(|segment| self.deleted_of(segment)).collect::<Result<Vec<_>>>()?;
         let inputs = sources.iter().zip(&deleted);
         let inputs =

@@ -1,6 +1,6 @@
 //! The options of a writer.
 
-use crate::index::{policy::MergePolicy, stop::StopSignal};
+use crate::index::stop::StopSignal;
 use crate::{Error, Result, limits::MEMORY_MIN};
 
 /// Options of an [`IndexWriter`](crate::IndexWriter).
@@ -21,9 +21,6 @@ pub struct WriterOptions {
     /// Number of threads that encode posting lists when a segment is written or merged, at most what the
     /// memory permits; by default the number of processors. The index does not depend on it.
     pub threads: usize,
-    /// Which segments [`Merge::Keep`](crate::Merge::Keep) merges.
-    #[doc(hidden)]
-    pub policy: MergePolicy,
     /// The signal that another thread raises to stop the writer: the call in progress then returns
     /// [`Error::Interrupted`], and nothing is committed.
     pub stop: StopSignal,
@@ -32,8 +29,7 @@ pub struct WriterOptions {
 impl Default for WriterOptions {
     fn default() -> WriterOptions {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let (policy, stop) = (MergePolicy::default(), StopSignal::default());
-        WriterOptions { memory: 1 << 30, updatable: false, threads, policy, stop }
+        WriterOptions { memory: 1 << 30, updatable: false, threads, stop: StopSignal::default() }
     }
 }
 

@@ -34,6 +34,12 @@ impl OpenSegment {
         self.deletes.as_ref().map(|deletes| deletes.documents())
     }
 
+    /// Whether a document of the segment is not deleted.
+    #[inline]
+    pub fn is_live(&self, document: u32) -> bool {
+        !self.deleted().is_some_and(|deleted| deleted.contains(document))
+    }
+
     /// Number of documents that are not deleted.
     pub fn live_documents(&self) -> u32 {
         self.segment.documents() - self.deleted().map_or(0, DeletedDocuments::len)

@@ -65,7 +65,7 @@ impl TermInfo {
         self.document_frequency.saturating_sub(self.deleted)
     }
 
-    /// With this number of deleted documents; `None` if no other is left.
+    /// With this number of deleted documents; `None` if no live document has the term.
     pub fn with_deletes(mut self, deleted: u32) -> Option<TermInfo> {
         self.deleted = deleted;
         (self.live_documents() > 0).then_some(self)

@@ -16,10 +16,7 @@ pub fn write_deletes(
     segment: u64,
     deleted: &DeletedDocuments,
 ) -> Result<NumberedFile> {
-    let mut payload = Vec::new();
-    push_varint(&mut payload, segment);
-    encode_documents(deleted, &mut payload);
-    write_numbered(disk, number, FileKind::Deletes, &payload)
+    write_numbered(disk, number, FileKind::Deletes, segment, |out| encode_documents(deleted, out))
 }
 
 /// Writes statistics of deleted documents of a segment to the file of this number.
@@ -29,15 +26,21 @@ pub fn write_deleted_statistics(
     segment: u64,
     statistics: &DeletedStatistics,
 ) -> Result<NumberedFile> {
-    let mut payload = Vec::new();
-    push_varint(&mut payload, segment);
-    statistics.write(&mut payload);
-    write_numbered(disk, number, FileKind::DeletedStatistics, &payload)
+    write_numbered(disk, number, FileKind::DeletedStatistics, segment, |out| statistics.write(out))
 }
 
-fn write_numbered(disk: &dyn Disk, number: u64, kind: FileKind, payload: &[u8]) -> Result<NumberedFile> {
+fn write_numbered(
+    disk: &dyn Disk,
+    number: u64,
+    kind: FileKind,
+    segment: u64,
+    append: impl FnOnce(&mut Vec<u8>),
+) -> Result<NumberedFile> {
+    let mut payload = Vec::new();
+    push_varint(&mut payload, segment);
+    append(&mut payload);
     let mut file = create(disk, number, 0, kind)?;
-    file.write(payload)?;
+    file.write(&payload)?;
     Ok(NumberedFile { number, seal: file.finish()? })
 }
 
