@@ -74,10 +74,10 @@ pub struct CommitArguments {
 }
 
 impl CommitArguments {
-    /// How the writer treats the index, if there `is_one`.
-    pub fn open_mode(&self, is_one: bool) -> OpenMode {
+    /// How the writer treats the directory; `has_index`: there is an index in it.
+    pub fn open_mode(&self, has_index: bool) -> OpenMode {
         match () {
-            () if self.append || self.upsert && is_one => OpenMode::Append,
+            () if self.append || self.upsert && has_index => OpenMode::Append,
             () if self.replace => OpenMode::Replace,
             () => OpenMode::New,
         }

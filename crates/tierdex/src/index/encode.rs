@@ -16,9 +16,9 @@ use std::thread::Builder;
 /// Adjacent terms of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TermRange<'t> {
-    /// The first term is not less; `None` for all terms.
+    /// Lower bound, inclusive; `None` if there is none.
     pub(super) first: Option<&'t [u8]>,
-    /// All terms are less; `None` for all terms.
+    /// Upper bound, exclusive; `None` if there is none.
     pub(super) end: Option<&'t [u8]>,
 }
 

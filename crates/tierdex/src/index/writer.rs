@@ -360,9 +360,9 @@ impl IndexWriter {
     ///
     /// # Errors
     /// [`Error::Storage`] when a file cannot be written; the last commit is then intact.
-    pub fn commit(&mut self, policy: Merge) -> Result<u64> {
+    pub fn commit(&mut self, merge: Merge) -> Result<u64> {
         self.seal_batch()?;
-        self.run_step(|writer| writer.try_commit(policy))
+        self.run_step(|writer| writer.try_commit(merge))
     }
 
     fn seal_batch(&mut self) -> Result<()> {
@@ -451,12 +451,12 @@ impl IndexWriter {
         EncodingThreads { count, stop: &self.options.stop }
     }
 
-    fn try_commit(&mut self, policy: Merge) -> Result<u64> {
+    fn try_commit(&mut self, merge: Merge) -> Result<u64> {
         self.options.stop.check()?;
         self.finish_segment()?;
         self.resolve_deleted_ids()?;
         self.drop_empty_segments();
-        self.merge_by(policy)?;
+        self.merge_by(merge)?;
         self.write_deletes()?;
         if !self.replaces
             && self.committed.generation > 0

@@ -70,7 +70,7 @@ struct BoundRank {
 }
 
 /// Number of standard deviations by which the rank of a guess exceeds the expected one. If documents are
-/// deleted at random, one guess in some hundred fails.
+/// deleted at random, one guess in several hundred fails.
 const GUESS_DEVIATIONS: f64 = 3.0;
 
 impl BoundRank {
