@@ -1,6 +1,7 @@
 //! Indexes an input source and commits: progress, warnings about input problems, cancellation by a signal.
 
 use crate::failure::{Failure, Outcome};
+use crate::folder_update::{FolderOptions, FolderUpdate};
 use crate::index_size::{field_stats, total_bytes};
 use crate::input::{InputOptions, InputSource, Problem, parse};
 use crate::problem_file::ProblemFile;
@@ -10,8 +11,8 @@ use serde_json::json;
 use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 use std::{path::Path, sync::Arc};
-use tierdex::schema::Field;
 use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
+use tierdex::{schema::Field, sources::SourcesReader};
 
 /// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
@@ -27,6 +28,7 @@ pub struct IndexJob {
     /// Time to wait for another writer; `None` if the command has no flag for it.
     pub wait: Option<Duration>,
     pub stop_at_problem: bool,
+    pub folders: FolderOptions,
     /// The file of `--report`, which lists all problems of the input.
     pub problems: Option<ProblemFile>,
 }
@@ -38,10 +40,20 @@ pub struct IndexSummary {
     pub total: u64,
     /// Documents that later ones with their ids replaced; `None` if the index is not updatable.
     pub replaced: Option<u64>,
+    /// What the files of folders changed; `None` if the index is not updatable or no input is a folder.
+    pub folders: Option<FolderSummary>,
     pub index_bytes: u64,
     /// The fields of which no document has a word: the names of their members may be wrong.
     pub empty_fields: Vec<Field>,
     pub elapsed: Duration,
+}
+
+/// What a run found in folders.
+pub struct FolderSummary {
+    /// Number of files that were not read, as they have not changed.
+    pub unchanged: u64,
+    /// Number of documents that were deleted.
+    pub deleted: u64,
 }
 
 impl IndexJob {
@@ -51,7 +63,11 @@ impl IndexJob {
         let stop = StopSignal::default();
         let _watched = interrupt::raise_on_signal(stop.clone());
         let mut writer = self.open_writer(stop)?;
-        let before = self.documents_before()?;
+        let before = self.commit_before()?;
+        let last = before.as_ref().map(|before| SourcesReader::open(self.disk.as_ref(), before));
+        let last = last.transpose()?.flatten();
+        let before = before.map_or(0, |before| before.live_documents());
+        let mut update = FolderUpdate::plan(self.folders.clone(), last, &mut source, &mut writer)?;
         // Raised by Ctrl-C, and by an error of the writer.
         let stop = writer.stop().clone();
         source.stop_on(stop.clone());
@@ -72,7 +88,10 @@ impl IndexJob {
             self.threads,
             || source.next().map_err(failed),
             |chunk, add| parse(chunk, &self.options, add),
-            |report| {
+            |mut report| {
+                if let Some(update) = &mut update {
+                    update.add(std::mem::take(&mut report.recorded))?;
+                }
                 progress.advance(report.documents, report.bytes);
                 if let Some(file) = &mut problems {
                     file.add(&report).map_err(|failure| tierdex::Error::Failed(failure.to_string()))?;
@@ -89,7 +108,11 @@ impl IndexJob {
         // empty input may add fields or change synonyms.
         let result = result.and_then(|()| {
             let changes_settings = writer.changes_schema() && tally.first.is_none();
-            if tally.is_empty() && !changes_settings {
+            if let Some(update) = &mut update {
+                update.finish(&mut writer, before)?;
+            }
+            let is_up_to_date = update.as_ref().is_some_and(FolderUpdate::is_up_to_date);
+            if tally.is_empty() && !changes_settings && !is_up_to_date {
                 return Err(tierdex::Error::Failed(tally.nothing_indexed()));
             }
             if let Some(file) = problems.take() {
@@ -106,9 +129,15 @@ impl IndexJob {
         // The commit is durable, so an error here only loses the size in the summary.
         let manifest = Manifest::read_newest(self.disk.as_ref()).unwrap_or_default();
         let total = manifest.as_ref().map_or_else(|| writer.documents(), Manifest::live_documents);
+        let folders =
+            update.map(|FolderUpdate { unchanged, deleted, .. }| FolderSummary { unchanged, deleted });
+        let deleted = folders.as_ref().map_or(0, |folders| folders.deleted);
         Ok(IndexSummary {
             total,
-            replaced: writer.is_updatable().then(|| (before + tally.documents).saturating_sub(total)),
+            replaced: writer
+                .is_updatable()
+                .then(|| (before + tally.documents).saturating_sub(total + deleted)),
+            folders,
             tally,
             index_bytes: manifest.as_ref().map_or(0, total_bytes),
             empty_fields: manifest.as_ref().map_or(Vec::new(), empty_fields),
@@ -122,13 +151,11 @@ impl IndexJob {
         open::open_writer(self.disk.clone(), &self.schema, self.mode, &options, self.wait)
     }
 
-    /// Number of documents of the index to which documents are added. The writer has locked it.
-    fn documents_before(&self) -> tierdex::Result<u64> {
+    /// The commit to which documents are added. The writer has locked the index.
+    fn commit_before(&self) -> tierdex::Result<Option<Manifest>> {
         match self.mode {
-            OpenMode::Append => {
-                Ok(Manifest::read_newest(self.disk.as_ref())?.map_or(0, |newest| newest.live_documents()))
-            }
-            OpenMode::New | OpenMode::Replace => Ok(0),
+            OpenMode::Append => Manifest::read_newest(self.disk.as_ref()),
+            OpenMode::New | OpenMode::Replace => Ok(None),
         }
     }
 }
@@ -150,6 +177,14 @@ impl IndexSummary {
         if let Some(replaced) = self.replaced {
             line += &format!("; {} replaced", documents(replaced));
         }
+        if let Some(FolderSummary { unchanged, deleted }) = self.folders {
+            if deleted > 0 {
+                line += &format!("; {} deleted", documents(deleted));
+            }
+            if unchanged > 0 {
+                line += &format!("; {} unchanged", size::show_count(unchanged, "file", "files"));
+            }
+        }
         for clause in self.tally.summary_clauses() {
             line += &format!("; {clause}");
         }
@@ -163,6 +198,8 @@ impl IndexSummary {
     pub fn print_json(&self, out: &Path) -> std::io::Result<()> {
         let mut summary = self.tally.as_json();
         summary["replaced"] = self.replaced.into();
+        summary["deleted"] = self.folders.as_ref().map(|folders| folders.deleted).into();
+        summary["unchanged_files"] = self.folders.as_ref().map(|folders| folders.unchanged).into();
         summary["index"] = json!({
             "path": out.display().to_string(),
             "documents": self.total,

@@ -7,6 +7,7 @@ pub mod cmd;
 mod columns;
 mod effectiveness;
 pub mod failure;
+mod folder_update;
 mod forecast_plot;
 mod highlight;
 mod ids;

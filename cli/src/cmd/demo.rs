@@ -3,6 +3,7 @@
 use super::index::output_disk;
 use super::search::{OutputFormat, answer_query};
 use crate::failure::{Failure, Outcome, output_error};
+use crate::folder_update::FolderOptions;
 use crate::index_job::{IndexJob, IndexSummary};
 use crate::input::{InputOptions, InputSource};
 use crate::memory_flags::one_query_options;
@@ -101,6 +102,7 @@ fn build_index(folder: &Path, out: &Path) -> Outcome<IndexSummary> {
         wait: None,
         stop_at_problem: false,
         problems: None,
+        folders: FolderOptions::default(),
     };
     job.run_job(source)
 }

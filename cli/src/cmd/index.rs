@@ -2,6 +2,7 @@
 
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
+use crate::folder_update::{FolderOptions, Prune};
 use crate::input::{Column, InputFormat, InputMembers, InputOptions, InputSource};
 use crate::run_file::{are_same_file, is_in_directory};
 use crate::schema_flags::SchemaArguments;
@@ -39,6 +40,11 @@ pub struct IndexCommandArguments {
     /// documents that are added to an index]
     #[arg(long, value_enum)]
     merge: Option<MergeChoice>,
+    /// Delete the documents of files that are no longer in the folders, and those that changed files no
+    /// longer hold, except of files with problems; more than half of all documents only with --prune=all
+    #[arg(long, value_enum, requires = "upsert", num_args = 0..=1, require_equals = true,
+          default_missing_value = "half")]
+    prune: Option<Prune>,
     /// Action for a malformed line, or for a file in a folder that cannot be read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
@@ -65,7 +71,8 @@ pub struct CommitArguments {
     #[arg(long)]
     updatable: bool,
     /// Add the documents to an updatable index, where each replaces the one that has its id; make the index
-    /// if there is none
+    /// if there is none. Files of folders whose size and time have not changed since the last run are not
+    /// read; give folders by the same names
     #[arg(long, conflicts_with_all = ["append", "replace"])]
     upsert: bool,
     /// Wait up to this many seconds while another writer is at work [default: 0, exit code 75]
@@ -129,8 +136,8 @@ struct InputArguments {
     #[arg(long)]
     columns: Option<String>,
     /// Split texts at word boundaries into documents of at most this many bytes, at least 16, with the ids
-    /// ID#0, ID#1 and so on. In an updatable index a text replaces as many parts as it has, so delete a
-    /// longer one before [default: no split]
+    /// ID#0, ID#1 and so on. A text that replaces a longer one in an updatable index leaves its last parts,
+    /// unless --prune deletes them [default: no split]
     #[arg(long, value_name = "BYTES", value_parser = size::parse_size)]
     split: Option<usize>,
 }
@@ -216,6 +223,14 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
     let memory = checked_memory(arguments.memory)?;
     let threads = thread_count(arguments.threads)?;
     let source = InputSource::open(&arguments.inputs, &options).map_err(Failure::Usage)?;
+    if arguments.prune.is_some() && source.folders().is_empty() {
+        return Err(Failure::Usage("--prune needs a folder among the inputs".to_string()));
+    }
+    let folders = FolderOptions {
+        skips_unchanged: commit.upsert,
+        prune: arguments.prune,
+        settings: options.settings(&schema.schema),
+    };
     let problems = arguments.report.as_deref().map(ProblemFile::create).transpose()?;
     let disk = commit.open_directory(&arguments.out)?;
     let existing = read_newest_commit(disk.as_ref(), mode).inspect_err(|_| disk.remove_created())?;
@@ -236,6 +251,7 @@ pub fn run_index(arguments: &IndexCommandArguments) -> Outcome {
             Some(MergeChoice::One) | None => Merge::One,
         },
         stop_at_problem: arguments.on_error == OnError::Fail,
+        folders,
         problems,
     };
     let done = job.run_job(source).inspect_err(|_| disk.remove_created());

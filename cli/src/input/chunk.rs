@@ -26,6 +26,8 @@ pub(super) enum ChunkBody {
 pub(super) struct Lines {
     /// Display name of the file.
     pub file: Arc<str>,
+    /// Number of the file, if its documents are recorded.
+    pub source: Option<u32>,
     pub format: LineFormat,
     /// Number of the first line, from 1.
     pub first_line: u64,
@@ -64,4 +66,6 @@ pub(super) struct TextFile {
     pub bytes: Vec<u8>,
     /// Number of the first part, if this is a piece of a file that is split.
     pub first_part: Option<u64>,
+    /// Number of the file, if its documents are recorded.
+    pub source: Option<u32>,
 }

@@ -44,7 +44,7 @@ pub use members::InputMembers;
 pub use open::{Compression, OpenInput};
 pub use options::{Column, InputFormat, InputOptions};
 pub use parse::parse;
-pub use report::{ChunkReport, Problem, ProblemCounts, ProblemKind};
+pub use report::{ChunkReport, Problem, ProblemCounts, ProblemKind, RecordedFile};
 pub use source::InputSource;
 pub use unindexed::Unindexed;
 pub use walk::SkippedEntries;

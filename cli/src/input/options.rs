@@ -2,6 +2,7 @@
 
 use super::members::InputMembers;
 use std::{path::PathBuf, str::FromStr};
+use tierdex::Schema;
 
 /// Format of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +118,14 @@ pub struct InputOptions {
 impl InputOptions {
     /// Minimum of `split`. Any character fits.
     pub const SPLIT_MIN: usize = 16;
+
+    /// What determines the documents of a file beside its content, in one line: these options, and the fields
+    /// and members of the schema.
+    pub fn settings(&self, schema: &Schema) -> String {
+        let names: Vec<_> = schema.fields.iter().map(|field| (&field.name, &field.members)).collect();
+        let InputOptions { format, id_field, members, columns, split, .. } = self;
+        format!("{:?}", (format, id_field, members, columns, split, &schema.members, names))
+    }
 
     /// Validates the options. The error message says what to change.
     pub(super) fn check(&self) -> Result<(), String> {

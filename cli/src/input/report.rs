@@ -171,6 +171,24 @@ pub struct ChunkReport {
     pub problems: Vec<Problem>,
     /// Whether all problems are in the list, up to [`ChunkReport::ALL_MAX`] of a kind.
     pub list_all: bool,
+    /// Number of the file that is read, if its documents are recorded.
+    pub source: Option<u32>,
+    /// What was read from each of these files.
+    pub recorded: Vec<RecordedFile>,
+}
+
+/// The documents that were read from a file, or from a part of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RecordedFile {
+    /// Number of the file.
+    pub source: u32,
+    /// The ids of the documents, one after the other, and the offset at which each ends.
+    pub ids: String,
+    pub id_ends: Vec<usize>,
+    /// Whether documents were lost: one cannot be indexed, or the file cannot be read as a whole.
+    pub is_loss: bool,
+    /// Whether the file cannot be read as a whole.
+    pub is_unreadable: bool,
 }
 
 impl ChunkReport {
@@ -180,7 +198,28 @@ impl ChunkReport {
     /// Maximum number of problems of one kind in the list of a chunk, if all are listed.
     pub const ALL_MAX: u64 = 100_000;
 
+    /// Counts a document that was added.
+    pub(super) fn add_document(&mut self, id: &str) {
+        self.documents += 1;
+        if let Some(file) = self.recorded_file() {
+            file.ids.push_str(id);
+            file.id_ends.push(file.ids.len());
+        }
+    }
+
+    fn recorded_file(&mut self) -> Option<&mut RecordedFile> {
+        let source = self.source?;
+        if self.recorded.last().is_none_or(|last| last.source != source) {
+            self.recorded.push(RecordedFile { source, ..RecordedFile::default() });
+        }
+        self.recorded.last_mut()
+    }
+
     pub(super) fn problem(&mut self, kind: ProblemKind, problem: impl FnOnce() -> Problem) {
+        if let Some(file) = kind.is_loss().then(|| self.recorded_file()).flatten() {
+            file.is_loss = true;
+            file.is_unreadable |= matches!(kind, ProblemKind::Unreadable | ProblemKind::CutShort);
+        }
         let most = if self.list_all { ChunkReport::ALL_MAX } else { ChunkReport::LISTED_MAX + 1 };
         if self.counts.increment(kind) <= most {
             self.problems.push(problem());

@@ -124,7 +124,7 @@ impl<'a> Sink<'a> {
     /// are returned.
     fn add(&mut self, values: &[(usize, &str)], others: &str, origin: Origin<'_>) -> tierdex::Result<()> {
         match (self.add)(DocumentRef { id: &self.id, values, others }) {
-            Ok(()) => self.report.documents += 1,
+            Ok(()) => self.report.add_document(&self.id),
             Err(Error::TooLarge(message)) => {
                 let kind = ProblemKind::TooLarge;
                 self.report.problem(kind, || origin.problem(kind, message));

@@ -12,7 +12,7 @@ use super::open::{Compression, OpenInput};
 use super::options::{InputFormat, InputOptions};
 use super::report::{ChunkReport, ProblemKind};
 use super::text::{self, TextContent};
-use super::walk::{self, InputEntry, InputFile, InputLocation, SkippedEntries};
+use super::walk::{self, InputEntry, InputFile, InputList, InputLocation, SkippedEntries};
 use super::{file_kind, name::display_name, parse, text_pieces::TextPieces};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ use tierdex::StopSignal;
 pub struct InputSource {
     entries: std::vec::IntoIter<InputEntry>,
     skipped: SkippedEntries,
+    folders: Vec<PathBuf>,
+    unreadable: Vec<PathBuf>,
     format: Option<InputFormat>,
     /// Whether the user has given the columns of TSV files.
     has_columns: bool,
@@ -63,11 +65,14 @@ impl InputSource {
                 display_name(csv)
             ));
         }
-        let (entries, skipped) = walk::expand_inputs(inputs, options.output.as_deref())?;
+        let InputList { entries, skipped, folders, unreadable } =
+            walk::expand_inputs(inputs, options.output.as_deref())?;
         Ok(InputSource {
             total: sum_file_sizes(&entries),
             entries: entries.into_iter(),
             skipped,
+            folders,
+            unreadable,
             format: options.format,
             has_columns: options.columns.is_some(),
             members: Arc::new(options.members.clone()),
@@ -81,6 +86,38 @@ impl InputSource {
             list_all: options.list_all,
             stop: StopSignal::default(),
         })
+    }
+
+    /// The arguments that are folders.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// Files and folders in folders that cannot be read.
+    pub fn unreadable(&self) -> &[PathBuf] {
+        &self.unreadable
+    }
+
+    /// Calls `select` with each file that was found in a folder: its path, size in bytes, and time of the
+    /// last change in nanoseconds. Files for which it is `None` are not read; the reports of the others name
+    /// the documents that were read from them by the number that `select` returns.
+    pub fn select_files(&mut self, mut select: impl FnMut(&Path, u64, i64) -> Option<u32>) {
+        let mut entries: Vec<InputEntry> = std::mem::take(&mut self.entries).collect();
+        entries.retain_mut(|entry| match entry {
+            InputEntry::File(InputFile {
+                location: InputLocation::Path(path),
+                size: Some(size),
+                modified: Some(modified),
+                source,
+                ..
+            }) => {
+                *source = select(path, *size, *modified);
+                source.is_some()
+            }
+            _ => true,
+        });
+        self.total = sum_file_sizes(&entries);
+        self.entries = entries.into_iter();
     }
 
     /// Size of all inputs on disk, in bytes; `None` if one of them is a stream.
@@ -143,6 +180,7 @@ impl InputSource {
     /// The next chunk of the open file of lines, which is closed at its end.
     fn next_lines(&mut self) -> Result<Option<InputChunk>, String> {
         let Some(mut file) = self.current.take() else { return Ok(None) };
+        self.report.source = file.source;
         match file.next(&mut self.report) {
             Ok(Some(lines)) => {
                 self.current = Some(file);
@@ -164,6 +202,7 @@ impl InputSource {
     /// The next piece of the open text file, which is closed at its end.
     fn next_piece(&mut self) -> Result<Option<InputChunk>, String> {
         let Some(mut file) = self.pieces.take() else { return Ok(None) };
+        self.report.source = file.source;
         match file.next() {
             Ok(Some(piece)) => {
                 self.pieces = Some(file);
@@ -188,7 +227,7 @@ impl InputSource {
     /// The collected text files and the report; `None` if both are empty.
     fn take_batch(&mut self) -> Option<InputChunk> {
         let files = std::mem::take(&mut self.batch).files;
-        let report = self.take_report();
+        let report = ChunkReport { source: None, ..self.take_report() };
         let empty = files.is_empty() && report == self.new_report();
         (!empty).then_some(InputChunk { body: ChunkBody::Files(files), report })
     }
@@ -196,6 +235,7 @@ impl InputSource {
     /// Opens a file. A file of lines becomes `current`; a text file is read into the batch.
     fn open_file(&mut self, file: InputFile) -> Result<(), String> {
         let name = file.name();
+        self.report.source = file.source;
         let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
         let opened = match OpenInput::open(&file, &self.consumed, &self.stop) {
             Ok(opened) => opened,
@@ -281,7 +321,17 @@ impl InputSource {
         let chunker = LineChunker::new(opened.reader, self.sizes);
         let (name, compression, named) = (name.into(), opened.compression, file.named);
         let (has_columns, members) = (self.has_columns, Arc::clone(&self.members));
-        LineFile { name, compression, named, format, has_columns, members, chunker, done_at }
+        LineFile {
+            name,
+            compression,
+            named,
+            source: file.source,
+            format,
+            has_columns,
+            members,
+            chunker,
+            done_at,
+        }
     }
 
     /// Reads a text file into the batch, or reports its problem. A large file that is split is read in
@@ -313,10 +363,12 @@ impl InputSource {
         };
         match read {
             TextContent::Text(bytes) => {
-                self.batch.push_file(TextFile { id: name, title: file.title(), bytes, first_part: None })
+                let (title, source) = (file.title(), file.source);
+                self.batch.push_file(TextFile { id: name, title, bytes, first_part: None, source })
             }
             TextContent::TooLong(bytes) if let Some(part_bytes_max) = part_bytes_max => {
-                let text = TextFile { id: name, title: file.title(), bytes, first_part: None };
+                let (title, source) = (file.title(), file.source);
+                let text = TextFile { id: name, title, bytes, first_part: None, source };
                 let pieces = TextPieces::new(text, reader, part_bytes_max, compression, file.named, done_at);
                 self.pieces = Some(pieces);
             }

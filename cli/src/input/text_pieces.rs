@@ -20,6 +20,8 @@ pub(super) struct TextPieces {
     pub done_at: u64,
     /// Whether bytes that are not UTF-8 were replaced.
     pub replaced: bool,
+    /// Number of the file, if its documents are recorded.
+    pub source: Option<u32>,
     title: String,
     reader: Box<dyn Read + Send>,
     /// Maximum length of a part, which becomes a document, in bytes.
@@ -47,13 +49,14 @@ impl TextPieces {
     ) -> TextPieces {
         let undecoded = byte_order_mark::strip_byte_order_mark(&text.bytes).to_vec();
         let (rest, next_part, replaced) = (String::new(), 0, false);
-        let (name, title) = (text.id, text.title);
+        let (name, title, source) = (text.id, text.title, text.source);
         TextPieces {
             name,
             compression,
             named,
             done_at,
             replaced,
+            source,
             title,
             reader,
             part_bytes_max,
@@ -86,6 +89,7 @@ impl TextPieces {
             title: std::mem::take(&mut self.title),
             bytes: text.into_bytes(),
             first_part: Some(self.next_part),
+            source: self.source,
         };
         self.next_part += parts;
         Ok(Some(piece))
@@ -130,8 +134,13 @@ mod tests {
         let whole = String::from_utf8_lossy(&bytes).into_owned();
         for part_bytes_max in [16, 1000, 1 << 20] {
             let (beginning, after) = bytes.split_at(12_345);
-            let beginning =
-                TextFile { id: "f".into(), title: "t".into(), bytes: beginning.to_vec(), first_part: None };
+            let beginning = TextFile {
+                id: "f".into(),
+                title: "t".into(),
+                bytes: beginning.to_vec(),
+                first_part: None,
+                source: None,
+            };
             let reader = Box::new(io::Cursor::new(after.to_vec()));
             let mut pieces = TextPieces::new(beginning, reader, part_bytes_max, Compression::Plain, true, 0);
             let (mut found, mut count) = (Vec::new(), 0);

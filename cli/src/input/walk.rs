@@ -24,6 +24,10 @@ pub(super) struct InputFile {
     pub location: InputLocation,
     /// Size on disk in bytes; `None` for a stream.
     pub size: Option<u64>,
+    /// Time of the last change of a file that was found in a folder, in nanoseconds since 1970-01-01 UTC.
+    pub modified: Option<i64>,
+    /// Number of the file among those whose documents are recorded.
+    pub source: Option<u32>,
     /// Whether the file is an argument itself, not found in a folder.
     pub named: bool,
 }
@@ -66,21 +70,29 @@ pub struct SkippedEntries {
     pub special: u64,
 }
 
+/// The files of the arguments.
+#[derive(Debug, Default)]
+pub(super) struct InputList {
+    pub entries: Vec<InputEntry>,
+    pub skipped: SkippedEntries,
+    /// The arguments that are folders.
+    pub folders: Vec<PathBuf>,
+    /// The files and folders in them that cannot be read.
+    pub unreadable: Vec<PathBuf>,
+}
+
 /// Lists the files of the arguments, without those in the directory `output`.
-pub(super) fn expand_inputs(
-    inputs: &[PathBuf],
-    output: Option<&Path>,
-) -> Result<(Vec<InputEntry>, SkippedEntries), String> {
+pub(super) fn expand_inputs(inputs: &[PathBuf], output: Option<&Path>) -> Result<InputList, String> {
     if inputs.iter().filter(|input| is_standard_input(input)).count() > 1 {
         return Err("standard input is given twice; it can be read only once".to_string());
     }
     let output = output.and_then(|output| fs::metadata(output).ok()).map(|output| file_identity(&output));
     let mut walker = FolderWalker { output, ..FolderWalker::default() };
-    let mut entries = Vec::new();
+    let mut list = InputList::default();
     for input in inputs {
-        expand_argument(input, &mut walker, &mut entries)?;
+        expand_argument(input, &mut walker, &mut list)?;
     }
-    Ok((entries, walker.skipped))
+    Ok(InputList { skipped: walker.skipped, ..list })
 }
 
 /// Device and inode, which identify a file or folder by any path.
@@ -92,13 +104,9 @@ fn is_standard_input(input: &Path) -> bool {
     input.as_os_str() == "-" || input.as_os_str() == "/dev/stdin"
 }
 
-fn expand_argument(
-    input: &Path,
-    walker: &mut FolderWalker,
-    entries: &mut Vec<InputEntry>,
-) -> Result<(), String> {
+fn expand_argument(input: &Path, walker: &mut FolderWalker, list: &mut InputList) -> Result<(), String> {
     if is_standard_input(input) {
-        entries.push(argument_entry(InputLocation::StandardInput, None));
+        list.entries.push(argument_entry(InputLocation::StandardInput, None));
         return Ok(());
     }
     let metadata = fs::metadata(input).map_err(|error| cannot_read_message(input, &error))?;
@@ -106,7 +114,11 @@ fn expand_argument(
         if walker.output == Some(file_identity(&metadata)) {
             return Err(format!("{} is the directory of the index; name another input", display_name(input)));
         }
-        entries.extend(walker.walk(input).map_err(|error| cannot_read_message(input, &error))?);
+        let found = walker.walk(input).map_err(|error| cannot_read_message(input, &error))?;
+        list.folders.push(input.to_path_buf());
+        let unreadable = found.iter().filter(|(_, found)| found.is_err());
+        list.unreadable.extend(unreadable.map(|(path, _)| path.clone()));
+        list.entries.extend(found.into_iter().map(|(path, found)| folder_entry(path, found)));
         return Ok(());
     }
     // A pipe is not opened here: opening it twice would lose its writer.
@@ -114,12 +126,12 @@ fn expand_argument(
         File::open(input).map_err(|error| cannot_read_message(input, &error))?;
     }
     let size = metadata.is_file().then_some(metadata.len());
-    entries.push(argument_entry(InputLocation::Path(input.to_path_buf()), size));
+    list.entries.push(argument_entry(InputLocation::Path(input.to_path_buf()), size));
     Ok(())
 }
 
 fn argument_entry(location: InputLocation, size: Option<u64>) -> InputEntry {
-    InputEntry::File(InputFile { location, size, named: true })
+    InputEntry::File(InputFile { location, size, named: true, modified: None, source: None })
 }
 
 fn cannot_read_message(input: &Path, error: &io::Error) -> String {
@@ -135,17 +147,17 @@ fn cannot_read_message(input: &Path, error: &io::Error) -> String {
 #[derive(Default)]
 struct FolderWalker {
     folders: Vec<PathBuf>,
-    found: Vec<(PathBuf, FileSize)>,
+    found: Vec<FoundFile>,
     skipped: SkippedEntries,
     output: Option<(u64, u64)>,
 }
 
-/// Size of a file in bytes, or the error of reading its metadata.
-type FileSize = io::Result<u64>;
+/// Path of a file, and its metadata or the error of reading them.
+type FoundFile = (PathBuf, io::Result<Metadata>);
 
 impl FolderWalker {
     /// All files under `root`; an error if `root` itself cannot be listed.
-    fn walk(&mut self, root: &Path) -> io::Result<impl Iterator<Item = InputEntry> + use<>> {
+    fn walk(&mut self, root: &Path) -> io::Result<Vec<FoundFile>> {
         self.list_folder(root)?;
         while let Some(folder) = self.folders.pop() {
             if let Err(error) = self.list_folder(&folder) {
@@ -156,7 +168,7 @@ impl FolderWalker {
         found.sort_unstable_by(|(a, _), (b, _)| {
             a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes())
         });
-        Ok(found.into_iter().map(|(path, found)| folder_entry(path, found)))
+        Ok(found)
     }
 
     fn list_folder(&mut self, folder: &Path) -> io::Result<()> {
@@ -175,7 +187,7 @@ impl FolderWalker {
         let linked = entry.file_type()?.is_symlink();
         let metadata = if linked { fs::metadata(entry.path())? } else { entry.metadata()? };
         if metadata.is_file() {
-            self.found.push((entry.path(), Ok(metadata.len())));
+            self.found.push((entry.path(), Ok(metadata)));
         } else if !metadata.is_dir() {
             self.skipped.special += 1;
         } else if linked {
@@ -187,11 +199,13 @@ impl FolderWalker {
     }
 }
 
-fn folder_entry(path: PathBuf, found: FileSize) -> InputEntry {
+fn folder_entry(path: PathBuf, found: io::Result<Metadata>) -> InputEntry {
     match found {
-        Ok(size) => InputEntry::File(InputFile {
+        Ok(metadata) => InputEntry::File(InputFile {
             location: InputLocation::Path(path),
-            size: Some(size),
+            size: Some(metadata.len()),
+            modified: Some(modified_nanoseconds(&metadata)),
+            source: None,
             named: false,
         }),
         Err(error) => InputEntry::Problem(Problem::of_file(
@@ -200,6 +214,10 @@ fn folder_entry(path: PathBuf, found: FileSize) -> InputEntry {
             format!("cannot read: {error}"),
         )),
     }
+}
+
+fn modified_nanoseconds(metadata: &Metadata) -> i64 {
+    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }
 
 #[cfg(test)]
@@ -229,7 +247,9 @@ mod tests {
         symlink(root.join("a"), root.join("linked-folder")).unwrap();
         symlink(root.join("B"), root.join("linked-file")).unwrap();
         symlink(root.join("nowhere"), root.join("dangling")).unwrap();
-        let (entries, skipped) = expand_inputs(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
+        let list = expand_inputs(&[root.to_path_buf(), root.join("z/b")], None).unwrap();
+        let InputList { entries, skipped, folders, unreadable } = list;
+        assert_eq!((folders, unreadable), (vec![root.to_path_buf()], vec![root.join("dangling")]));
         assert_eq!(skipped, SkippedEntries { hidden: 2, links: 1, special: 0 });
         let expected = ["B", "a-b", "a.txt", "a/x", "!dangling", "linked-file", "z/b", "z/deep/er/f", "z/b"];
         assert_eq!(relative_names(root, &entries), expected);
@@ -248,7 +268,7 @@ mod tests {
         assert!(error.contains("none") && error.contains("check the name"), "{error}");
         assert!(!error.contains('\n'));
         assert!(expand_inputs(&["-".into(), "/dev/stdin".into()], None).is_err());
-        assert!(expand_inputs(&[], None).unwrap().0.is_empty());
+        assert!(expand_inputs(&[], None).unwrap().entries.is_empty());
     }
 
     #[test]
@@ -259,7 +279,8 @@ mod tests {
         fs::write(root.join(".real/.f"), "").unwrap();
         fs::write(root.join(".real/g"), "").unwrap();
         symlink(root.join(".real"), root.join("link")).unwrap();
-        let (entries, _) = expand_inputs(&[root.join(".real/.f"), root.join("link")], None).unwrap();
+        let InputList { entries, .. } =
+            expand_inputs(&[root.join(".real/.f"), root.join("link")], None).unwrap();
         assert_eq!(relative_names(root, &entries), [".real/.f", "link/g"]);
     }
 }

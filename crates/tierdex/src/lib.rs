@@ -9,6 +9,7 @@
 //! |---|---|
 //! | add documents | [`IndexWriter`], [`WriterOptions`], [`schema`], [`Document`], [`Merge`] |
 //! | stop a writer | [`StopSignal`] |
+//! | read changed files only | [`sources`] |
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
 //! | search several indexes | [`Index::open_all`], or in several processes [`Statistics`], [`merge_hits`] |
@@ -103,8 +104,8 @@
 //!
 //! # Limits
 //!
-//! Linux on a 64-bit processor. One writer at a time. Documents cannot be changed or deleted yet. Modules
-//! that this page does not list are internal and change without notice.
+//! Linux on a 64-bit processor. One writer at a time. Modules that this page does not list are internal and
+//! change without notice.
 #![forbid(unsafe_code)]
 
 // ARCHITECTURE.md says which of these modules may use which.
@@ -145,7 +146,9 @@ pub use tierdex_io::{ReadKind, RegionKind, Size};
 
 /// Text analysis: the tokens of documents and queries, and snippets.
 pub mod analysis {
-    pub use crate::text::{Analyzer, ENGLISH_STOP_WORDS, RunPart, Snippet, TermMatch, Token, snippet};
+    pub use crate::text::{
+        ANALYSIS_VERSION, Analyzer, ENGLISH_STOP_WORDS, RunPart, Snippet, TermMatch, Token, snippet,
+    };
 }
 
 /// What a commit consists of ([`Index::manifest`]).
@@ -163,6 +166,11 @@ pub mod explain {
     pub use crate::index::{
         EvaluationLog, Explanation, FileUse, HitIds, ListUse, SearchResult, SegmentExplanation, StrategyKind,
     };
+}
+
+/// The files from which documents were read, so that a later run reads only those that have changed.
+pub mod sources {
+    pub use crate::index::{SourceFile, SourcePosition, SourcesReader, SourcesWriter};
 }
 
 pub use tierdex_codec as codec;

@@ -7,6 +7,7 @@ use crate::memtable::{MARK_BYTES, RunCursor, SortedRun};
 use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, KeysWriter, StoredWriter, TermsEncoder, write_lengths,
 };
+use crate::text::ANALYSIS_VERSION;
 use crate::{
     Result, bytes::prefix_key, limits::DOCUMENTS_MAX, memtable::run::RunTerm, schema::Schema, schema::Stored,
     segment::KeySeed, segment::SegmentMeta, segment::layout::too_many_documents,
@@ -93,8 +94,8 @@ impl SegmentBuilder {
         schema: &Schema,
         threads: EncodingThreads<'_>,
     ) -> Result<SegmentMeta> {
-        let mut meta =
-            SegmentMeta { id: self.id, documents: self.documents, fields: Vec::new(), files: Vec::new() };
+        let (id, documents, analysis) = (self.id, self.documents, ANALYSIS_VERSION);
+        let mut meta = SegmentMeta { id, documents, analysis, fields: Vec::new(), files: Vec::new() };
         for (number, (field, runs)) in schema.fields.iter().zip(self.runs).enumerate() {
             let all = || runs.iter().flat_map(SortedRun::lengths).copied();
             let target = FieldTarget { disk, segment: self.id, number, field };

@@ -1,5 +1,5 @@
 //! Statistics of deleted documents: by analysing their stored values again, as when they were added; without
-//! stored values only the numbers of documents and tokens, from norms. Verification computes them by a scan
+//! stored values, or if the analysis has changed, only the numbers of documents and tokens, from norms. Verification computes them by a scan
 //! of all posting lists.
 
 use super::batch::{BatchBuilder, DocumentRef};
@@ -10,6 +10,7 @@ use crate::segment::deleted_statistics::{
     DeletedStatistics, DeletedStatisticsBuilder, FieldDeletes, TermDeletes,
 };
 use crate::segment::read::{Segment, StoredReader};
+use crate::text::ANALYSIS_VERSION;
 use crate::{Error, Result, cursor::NO_DOCUMENT, segment::DeletedDocuments};
 use std::{convert::Infallible, sync::Arc};
 
@@ -20,7 +21,7 @@ const PART_BYTES: usize = 32 << 20;
 const THREAD_DOCUMENTS_MIN: usize = 64;
 
 /// The statistics of documents of a segment, which ascend and are to be deleted; exact if the segment has
-/// their values.
+/// their values, and was written by the same version of the analysis.
 ///
 /// Memory: [`PART_BYTES`] and a batch of documents for each thread, and twice the statistics.
 pub(crate) fn statistics_of(
@@ -30,7 +31,10 @@ pub(crate) fn statistics_of(
     threads: usize,
     stop: &StopSignal,
 ) -> Result<DeletedStatistics> {
-    let Some(stored) = segment.stored() else { return statistics_of_norms(segment, documents) };
+    let is_same_analysis = segment.meta().analysis == ANALYSIS_VERSION;
+    let Some(stored) = segment.stored().filter(|_| is_same_analysis) else {
+        return statistics_of_norms(segment, documents);
+    };
     let of_thread = documents.len().div_ceil(threads.max(1)).max(THREAD_DOCUMENTS_MIN);
     let layers = std::thread::scope(|scope| {
         let analyse = |part| scope.spawn(move || analyse_again(segment, stored, schema, part, stop));

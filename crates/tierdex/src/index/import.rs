@@ -313,7 +313,8 @@ pub(super) fn import_segment(
     })?;
     files.push(norms.file);
     files.extend(ids);
-    Ok(SegmentMeta { id: segment, documents, fields: vec![stats], files })
+    // The analysis of imported terms is not known.
+    Ok(SegmentMeta { id: segment, documents, analysis: 0, fields: vec![stats], files })
 }
 
 /// Writes the external ids, and the keys if the index is updatable.

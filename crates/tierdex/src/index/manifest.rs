@@ -2,7 +2,8 @@
 
 use crate::bytes::{ByteReader, push_varint};
 use crate::limits::{DOCUMENTS_MAX, MANIFEST_BYTES_MAX, SEGMENTS_MAX};
-use crate::segment::{FileKind, KeySeed, ManifestSegment};
+use crate::segment::manifest_segment::NamedFile;
+use crate::segment::{FileKind, KeySeed, ManifestSegment, NumberedFile};
 use crate::{Error, Result, schema::Schema, segment::layout::parse_file_name};
 use std::collections::HashSet;
 use tierdex_io::{Disk, ErrorKind, FORMAT_VERSION, Identity, SealedFile, SealedWriter};
@@ -33,6 +34,9 @@ pub struct Manifest {
     pub key_seed: Option<KeySeed>,
     /// Segments in document order.
     pub segments: Vec<ManifestSegment>,
+    /// The files from which the documents of an updatable index were read, if they are known
+    /// ([`SourcesReader`](crate::sources::SourcesReader)).
+    pub sources: Option<NumberedFile>,
 }
 
 /// The first version in which an index may be updatable.
@@ -42,7 +46,7 @@ impl Manifest {
     /// An index before its first commit.
     pub fn empty(schema: Schema) -> Manifest {
         let (version, segments) = (FORMAT_VERSION, Vec::new());
-        Manifest { generation: 0, schema, next_file: 1, version, key_seed: None, segments }
+        Manifest { generation: 0, schema, next_file: 1, version, key_seed: None, segments, sources: None }
     }
 
     /// Name of the manifest of a generation.
@@ -115,8 +119,9 @@ impl Manifest {
         let segments = (0..count)
             .map(|_| ManifestSegment::read(&mut view, fields, version))
             .collect::<Result<Vec<_>>>()?;
+        let sources = if version < UPDATABLE_VERSION { None } else { read_sources(&mut view)? };
         view.finish()?;
-        let manifest = Manifest { generation, schema, next_file, version, key_seed, segments };
+        let manifest = Manifest { generation, schema, next_file, version, key_seed, segments, sources };
         match manifest.find_violation() {
             Some(what) => Err(Error::corrupt(&name, payload.start, what)),
             None => Ok(manifest),
@@ -126,6 +131,7 @@ impl Manifest {
     /// What is impossible in this manifest; `None` if it is valid.
     fn find_violation(&self) -> Option<&'static str> {
         let mut numbers: Vec<u64> = self.segments.iter().flat_map(ManifestSegment::numbers).collect();
+        numbers.extend(self.sources.map(|file| file.number));
         numbers.sort_unstable();
         let has_keys = |segment: &ManifestSegment| segment.file(0, FileKind::Keys).is_some();
         if self.documents() > DOCUMENTS_MAX {
@@ -143,6 +149,8 @@ impl Manifest {
             Some("numbers that are too large")
         } else if self.segments.iter().any(|segment| has_keys(segment) != self.key_seed.is_some()) {
             Some("a segment without keys in an updatable index, or with keys in another")
+        } else if self.sources.is_some() && self.key_seed.is_none() {
+            Some("sources of an index that is not updatable")
         } else {
             None
         }
@@ -189,6 +197,14 @@ impl Manifest {
         for segment in &self.segments {
             segment.write(out);
         }
+        out.push(u8::from(self.sources.is_some()));
+        self.sources.iter().for_each(|file| file.write(out));
+    }
+
+    /// All files but the manifest itself.
+    pub(crate) fn named_files(&self) -> impl Iterator<Item = NamedFile> + '_ {
+        let of_segments = self.segments.iter().flat_map(ManifestSegment::named_files);
+        of_segments.chain(self.sources.map(|file| file.named(FileKind::Sources)))
     }
 
     /// Index files on `disk` that do not belong to this commit; none if there is a newer commit, to which
@@ -198,7 +214,7 @@ impl Manifest {
         if names.iter().filter_map(|name| parse_generation(name)).max() > Some(self.generation) {
             return Ok(Vec::new());
         }
-        let mut named: HashSet<String> = self.segments.iter().flat_map(ManifestSegment::file_names).collect();
+        let mut named: HashSet<String> = self.named_files().map(|file| file.name).collect();
         named.insert(Manifest::file_name(self.generation));
         Ok(names.into_iter().filter(|name| is_removable(name) && !named.contains(name)).collect())
     }
@@ -210,6 +226,14 @@ fn read_key_seed(view: &mut ByteReader<'_>) -> Result<Option<KeySeed>> {
         0 => Ok(None),
         1 => Ok(view.bytes(16)?.first_chunk().copied().map(KeySeed)),
         _ => Err(view.corrupt("neither updatable nor not")),
+    }
+}
+
+fn read_sources(view: &mut ByteReader<'_>) -> Result<Option<NumberedFile>> {
+    match view.u8()? {
+        0 => Ok(None),
+        1 => NumberedFile::read(view).map(Some),
+        _ => Err(view.corrupt("neither with sources nor without")),
     }
 }
 
@@ -259,7 +283,7 @@ mod tests {
             manifest-000000000000000a.1f3.tmp 0000000000000001.0.terms \
             0000000000000001.63.positions 0000000000000001.0.docs 0000000000000001.0.freqs \
             00000000000000ff.ids 0000000000000001.stored 0000000000000001.keys \
-            0000000000000002.deletes 0000000000000003.deleted-statistics";
+            0000000000000002.deletes 0000000000000003.deleted-statistics 0000000000000004.sources";
         for name in removable.split(' ') {
             assert!(is_removable(name), "{name}");
         }

@@ -41,7 +41,10 @@ pub(super) fn merge_segments(
         return Ok(None);
     }
     let documents = documents as u32;
-    let mut meta = SegmentMeta { id, documents, fields: Vec::new(), files: Vec::new() };
+    let mut analyses = inputs.iter().map(|input| input.segment().meta().analysis);
+    let first = analyses.next().unwrap_or_default();
+    let analysis = if analyses.all(|other| other == first) { first } else { 0 };
+    let mut meta = SegmentMeta { id, documents, analysis, fields: Vec::new(), files: Vec::new() };
     for (number, field) in schema.fields.iter().enumerate() {
         let (codes, exact) = merge_norms(&inputs, number, field.norms)?;
         let tokens = inputs.iter().map(|input| input.tokens(number, threads.stop)).sum::<Result<u64>>()?;

@@ -83,8 +83,7 @@ fn check_mode(disk: &dyn Disk, manifest: &Manifest, schema: &Schema, mode: OpenM
 /// Checks that all files of the commit exist, with the lengths and checksums of the manifest: nothing is
 /// appended to a damaged index.
 fn check_seals(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
-    let mut files = manifest.segments.iter().flat_map(|segment| segment.named_files());
-    files.try_for_each(|file| file.open(disk).map(drop))
+    manifest.named_files().try_for_each(|file| file.open(disk).map(drop))
 }
 
 fn is_unreadable(kind: ErrorKind) -> bool {

@@ -14,7 +14,7 @@ use super::recovery::{self, OpenMode};
 use super::replaced::DeletedIds;
 use super::{builder::SegmentBuilder, stop::StopSignal};
 use crate::limits::{BATCH_BYTES, DOCUMENT_BYTES_MAX, DOCUMENTS_MAX};
-use crate::segment::{KeySeed, ManifestSegment, layout};
+use crate::segment::{KeySeed, ManifestSegment, NumberedFile, layout};
 use crate::{Error, Result, schema::Schema, text::check_synonyms};
 pub use options::WriterOptions;
 use pending_deletes::PendingDeletes;
@@ -71,6 +71,8 @@ pub struct IndexWriter {
     pending_deletes: BTreeMap<u64, PendingDeletes>,
     /// Ids that were deleted, whose documents are not looked up yet.
     deleted_ids: DeletedIds,
+    /// The sources of the next commit.
+    sources: Option<NumberedFile>,
     /// The segment under construction, which follows those.
     building: Option<SegmentBuilder>,
     /// The batch under construction, of documents that follow the segment.
@@ -198,6 +200,7 @@ impl IndexWriter {
             check_synonyms(&schema)?;
         }
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
+        let sources = committed.sources.filter(|_| mode == OpenMode::Append);
         let key_seed = match mode {
             OpenMode::Append => committed.key_seed,
             OpenMode::New | OpenMode::Replace => options.updatable.then(KeySeed::default),
@@ -213,6 +216,7 @@ impl IndexWriter {
             segments,
             pending_deletes: BTreeMap::new(),
             deleted_ids: DeletedIds::default(),
+            sources,
             building: None,
             batch: None,
             skipped_tokens: SkippedTokens::default(),
@@ -462,6 +466,7 @@ impl IndexWriter {
             && self.committed.generation > 0
             && self.committed.segments == self.segments
             && self.committed.schema == *self.schema
+            && self.committed.sources == self.sources
         {
             return Ok(self.committed.generation);
         }
@@ -472,6 +477,7 @@ impl IndexWriter {
             version: FORMAT_VERSION,
             key_seed: self.key_seed,
             segments: self.segments.clone(),
+            sources: self.sources,
         };
         let temporary = Manifest::temporary_name(manifest.generation, self.lock.id());
         manifest.prepare(self.disk.as_ref(), &temporary)?;

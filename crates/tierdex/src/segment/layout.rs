@@ -34,6 +34,8 @@ pub enum FileKind {
     Deletes = 11,
     /// Statistics of deleted documents of a segment, in a file with a number of its own.
     DeletedStatistics = 12,
+    /// The files from which documents were read, in a file with a number of its own.
+    Sources = 13,
 }
 
 impl FileKind {
@@ -56,6 +58,7 @@ impl FileKind {
             FileKind::Keys => "keys",
             FileKind::Deletes => "deletes",
             FileKind::DeletedStatistics => "deleted-statistics",
+            FileKind::Sources => "sources",
         }
     }
 
@@ -64,9 +67,9 @@ impl FileKind {
         FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored, FileKind::Keys])
     }
 
-    /// Kinds of files of a segment that have numbers of their own.
-    fn of_deletes() -> [FileKind; 2] {
-        [FileKind::Deletes, FileKind::DeletedStatistics]
+    /// Kinds of files that have numbers of their own.
+    fn numbered() -> [FileKind; 3] {
+        [FileKind::Deletes, FileKind::DeletedStatistics, FileKind::Sources]
     }
 
     /// Whether a segment has one file of this kind for each field, rather than one for all fields.
@@ -91,7 +94,7 @@ pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
     let segment = u64::from_str_radix(segment, 16).ok()?;
     let (field, kind) = rest.split_once('.').unwrap_or(("0", rest));
     let field = field.parse().ok().filter(|field| *field < limits::FIELDS_MAX)?;
-    let kind = FileKind::of_segment().chain(FileKind::of_deletes()).find(|of| of.name() == kind)?;
+    let kind = FileKind::of_segment().chain(FileKind::numbered()).find(|of| of.name() == kind)?;
     (file_name(segment, field, kind) == name).then_some((segment, field, kind))
 }
 
@@ -176,6 +179,9 @@ pub struct SegmentMeta {
     pub id: u64,
     /// Number of documents.
     pub documents: u32,
+    /// The [version of the analysis](crate::analysis::ANALYSIS_VERSION) by which its tokens were made; 0 if
+    /// it is not known, or not one.
+    pub analysis: u32,
     /// Statistics of each field with which the segment was written: the first fields of the schema. No
     /// document of the segment has a token in a field that was added later.
     pub fields: Vec<FieldStats>,
@@ -198,6 +204,7 @@ impl SegmentMeta {
     pub fn write(&self, out: &mut Vec<u8>) {
         push_varint(out, self.id);
         push_varint(out, u64::from(self.documents));
+        push_varint(out, u64::from(self.analysis));
         push_varint(out, self.fields.len() as u64);
         for field in &self.fields {
             let mut lists = field.lists;
@@ -220,6 +227,7 @@ impl SegmentMeta {
     pub fn read(view: &mut ByteReader<'_>, fields_max: usize, version: u16) -> Result<SegmentMeta> {
         let id = view.varint()?;
         let documents = view.varint32()?;
+        let analysis = if version < ANALYSIS_VERSIONS { 0 } else { view.varint32()? };
         let fields = if version <= ALL_FIELDS_VERSION { fields_max as u64 } else { view.varint()? };
         if !(1..=fields_max as u64).contains(&fields) {
             return Err(view.corrupt("a segment with impossible fields"));
@@ -231,7 +239,7 @@ impl SegmentMeta {
             return Err(view.corrupt("too many files in a segment"));
         }
         let files = (0..count).map(|_| read_file_meta(view, fields.len())).collect::<Result<Vec<_>>>()?;
-        Ok(SegmentMeta { id, documents, fields, files })
+        Ok(SegmentMeta { id, documents, analysis, fields, files })
     }
 }
 
@@ -240,6 +248,9 @@ const FILES_OF_ALL_FIELDS_MAX: usize = 3;
 
 /// The last version in which every segment has all fields of the schema.
 const ALL_FIELDS_VERSION: u16 = 6;
+
+/// The first version in which the analysis of a segment is known.
+const ANALYSIS_VERSIONS: u16 = 8;
 
 fn read_field_stats(view: &mut ByteReader<'_>) -> Result<FieldStats> {
     let mut stats = FieldStats {

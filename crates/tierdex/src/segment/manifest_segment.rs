@@ -1,6 +1,6 @@
 //! The manifest entry of a segment: its metadata, which does not change, and its deletes, which do.
 
-use super::layout::{FileKind, SegmentMeta, file_name, identity};
+use super::layout::{FileKind, FileMeta, SegmentMeta, file_name, identity};
 use crate::bytes::{ByteReader, push_varint};
 use crate::{Result, limits::DELETES_LAYERS_MAX};
 use std::ops::Deref;
@@ -58,13 +58,9 @@ impl ManifestSegment {
 
     /// All files, those of deletes last.
     pub fn named_files(&self) -> impl Iterator<Item = NamedFile> + '_ {
-        let of = |number, field, kind, seal| {
-            let (name, identity) = (file_name(number, field, kind), identity(number, field, kind));
-            NamedFile { name, identity, seal }
-        };
-        let own = self.meta.files.iter().map(move |file| of(self.meta.id, file.field, file.kind, file.seal));
-        let numbered = move |(kind, file): (_, NumberedFile)| of(file.number, 0, kind, file.seal);
-        own.chain(self.numbered_files().map(numbered))
+        let of = |file: &FileMeta| NamedFile::of(self.meta.id, file.field, file.kind, file.seal);
+        let numbered = self.numbered_files().map(|(kind, file)| file.named(kind));
+        self.meta.files.iter().map(of).chain(numbered)
     }
 
     /// Names of all files.
@@ -124,18 +120,27 @@ impl Deref for ManifestSegment {
 }
 
 impl NumberedFile {
-    fn write(self, out: &mut Vec<u8>) {
+    /// As a file of this kind.
+    pub(crate) fn named(self, kind: FileKind) -> NamedFile {
+        NamedFile::of(self.number, 0, kind, self.seal)
+    }
+
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         push_varint(out, self.number);
         push_varint(out, self.seal.len);
         out.extend_from_slice(&self.seal.crc.to_le_bytes());
     }
 
-    fn read(view: &mut ByteReader<'_>) -> Result<NumberedFile> {
+    pub(crate) fn read(view: &mut ByteReader<'_>) -> Result<NumberedFile> {
         Ok(NumberedFile { number: view.varint()?, seal: Seal { len: view.varint()?, crc: view.u32()? } })
     }
 }
 
 impl NamedFile {
+    fn of(number: u64, field: usize, kind: FileKind, seal: Seal) -> NamedFile {
+        NamedFile { name: file_name(number, field, kind), identity: identity(number, field, kind), seal }
+    }
+
     /// Opens the file, and checks that it has this length and checksum.
     pub fn open(&self, disk: &dyn Disk) -> Result<SealedFile> {
         Ok(SealedFile::open(disk, &self.name, self.identity, self.seal)?)

@@ -29,6 +29,10 @@ pub(crate) use synonyms::{alternatives_of_rules, check_synonyms, key_of_words};
 pub use token::{RunPart, Token};
 pub use words::is_in_hebrew_word;
 
+/// The version of the analysis: it increases whenever the same text and settings give other tokens than
+/// before. A segment stores the version by which its documents were analysed.
+pub const ANALYSIS_VERSION: u32 = 1;
+
 /// An analysis chain with its buffers, for one thread.
 ///
 /// ```

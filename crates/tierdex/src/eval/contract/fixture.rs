@@ -305,7 +305,8 @@ fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPo
     })
     .unwrap();
     files.extend([written.file, ids]);
-    let meta = SegmentMeta { id: 1, documents: lengths.len() as u32, fields: vec![stats], files };
+    let meta =
+        SegmentMeta { id: 1, documents: lengths.len() as u32, analysis: 0, fields: vec![stats], files };
     Segment::open(&disk, &Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) }, meta).unwrap()
 }
 

@@ -5,7 +5,7 @@ mod documents;
 mod field;
 mod keys;
 
-use super::{manifest::Manifest, recovery::no_index};
+use super::{manifest::Manifest, recovery::no_index, sources::check_sources};
 use crate::segment::ManifestSegment;
 use crate::segment::read::{Segment, open_deletes};
 use crate::{Error, Result};
@@ -84,9 +84,7 @@ fn check_newest(disk: &dyn Disk) -> Result<CheckReport> {
     report.generation = manifest.generation;
     report.files += 1;
     report.orphans = manifest.orphans(disk)?;
-    for segment in &manifest.segments {
-        check_files(disk, segment, &mut report);
-    }
+    check_files(disk, &manifest, &mut report);
     if !report.problems.is_empty() {
         return Ok(report);
     }
@@ -100,12 +98,13 @@ fn check_newest(disk: &dyn Disk) -> Result<CheckReport> {
     if manifest.key_seed.is_some() && report.problems.is_empty() {
         report.problems.extend(keys::check_unique_ids(&checked).err());
     }
+    report.problems.extend(check_sources(disk, &manifest).err());
     Ok(report)
 }
 
-/// Reads all files of a segment and compares them with their checksums.
-fn check_files(disk: &dyn Disk, segment: &ManifestSegment, report: &mut CheckReport) {
-    for file in segment.named_files() {
+/// Reads all files of a commit and compares them with their checksums.
+fn check_files(disk: &dyn Disk, manifest: &Manifest, report: &mut CheckReport) {
+    for file in manifest.named_files() {
         match file.open(disk).and_then(|open| Ok(open.verify()?)) {
             Ok(()) => {
                 report.files += 1;

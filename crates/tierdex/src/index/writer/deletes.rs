@@ -4,6 +4,7 @@
 
 use super::super::deleted::statistics_of;
 use super::super::replaced::{deleted_in, repeated_in, replaced_in};
+use super::super::sources::SourcesWriter;
 use super::{IndexWriter, pending_deletes::PendingDeletes};
 use crate::limits::ID_BYTES_MAX;
 use crate::segment::read::{Segment, open_deletes};
@@ -59,6 +60,66 @@ impl IndexWriter {
         self.run_step(|writer| {
             writer.finish_segment()?;
             writer.resolve_deleted_ids()
+        })
+    }
+
+    /// Deletes the documents of the last commit with these ids, unless this writer has written a document
+    /// with the id since. Returns their number. Looks the documents up at once.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::delete`].
+    pub fn delete_committed<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) -> Result<u64> {
+        self.seal_batch()?;
+        self.run_step(|writer| {
+            writer.finish_segment()?;
+            writer.resolve_deleted_ids()
+        })?;
+        let seed = self.key_seed.ok_or_else(not_updatable)?;
+        let before = self.pending_documents();
+        for id in ids {
+            if id.len() > ID_BYTES_MAX {
+                return Err(layout::id_too_long(id.len()));
+            }
+            self.deleted_ids.add(seed, id, self.committed.documents() as u32);
+            if self.deleted_ids.memory() >= DELETED_IDS_BYTES {
+                self.run_step(IndexWriter::resolve_deleted_ids)?;
+            }
+        }
+        self.run_step(IndexWriter::resolve_deleted_ids)?;
+        Ok(self.pending_documents() - before)
+    }
+
+    /// Number of documents that the next commit deletes, before it merges segments.
+    fn pending_documents(&self) -> u64 {
+        self.pending_deletes.values().map(|pending| pending.new_documents().len() as u64).sum()
+    }
+
+    /// Begins the list of the files from which documents were read. `settings` say how they are read: one
+    /// line in a form that the caller chooses.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the index is not updatable; [`Error::Storage`] if the file cannot be written.
+    pub fn create_sources(&mut self, settings: &str) -> Result<SourcesWriter> {
+        self.check_poisoned()?;
+        self.key_seed.ok_or_else(not_updatable)?;
+        self.run_step(|writer| {
+            let number = writer.allocate_file_number()?;
+            SourcesWriter::create(writer.disk.as_ref(), number, settings)
+        })
+    }
+
+    /// Makes the list of files a part of the next commit, in place of the one before.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if another writer has begun it; [`Error::Storage`] if writing fails.
+    pub fn set_sources(&mut self, sources: SourcesWriter) -> Result<()> {
+        self.check_poisoned()?;
+        if !(self.first_file..self.next_file).contains(&sources.number()) {
+            return Err(Error::Usage("sources of another writer".to_string()));
+        }
+        self.run_step(|writer| {
+            writer.sources = Some(sources.finish()?);
+            Ok(())
         })
     }
 

@@ -1,0 +1,292 @@
+//! Updates of an index from folders: which files a run reads, which documents it deletes, and what the commit
+//! remembers of the files for the next run.
+//!
+//! 1. Before reading ([`FolderUpdate::plan`]): a file whose size and time are those of the last commit is not
+//!    read, and a file that is gone from its folder is noted.
+//! 2. While reading ([`FolderUpdate::add`]): the ids of the documents of each file are written to the new
+//!    list of files.
+//! 3. After reading ([`FolderUpdate::finish`]): with `--prune` documents of files that are gone are deleted, and
+//!    those that a changed file no longer holds; the entries of the other files are copied.
+//!
+//! Memory: about 200 bytes a file, the ids of one file, and the ids of documents to delete.
+
+use crate::failure::{Failure, Outcome};
+use crate::input::{InputSource, RecordedFile};
+use crate::{messages::make_printable, size};
+use clap::ValueEnum;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{cmp::Ordering, ffi::OsStr};
+use tierdex::IndexWriter;
+use tierdex::sources::{SourceFile, SourcePosition, SourcesReader, SourcesWriter};
+
+/// A file that changed less than this time before it was found may change again without another time, in
+/// nanoseconds: file systems round times, the coarsest of them to two seconds.
+const SETTLING_NANOSECONDS: i64 = 2_000_000_000;
+
+/// Which documents a run deletes.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Prune {
+    /// At most half of the documents of the index
+    Half,
+    /// Any number of documents
+    All,
+}
+
+/// How folders are read.
+#[derive(Clone, Default)]
+pub struct FolderOptions {
+    /// Whether files that have not changed are skipped.
+    pub skips_unchanged: bool,
+    pub prune: Option<Prune>,
+    /// What determines the documents of a file, beside its content. If it changes, all files are read.
+    pub settings: String,
+}
+
+/// The update of an index by the files of folders.
+pub struct FolderUpdate {
+    options: FolderOptions,
+    /// The files of the last commit, and the file that lists them.
+    known: BTreeMap<Vec<u8>, KnownFile>,
+    reader: Option<SourcesReader>,
+    /// The files that are read, by number.
+    files: Vec<SourceFile>,
+    /// For each of these, whether it was added to the new list.
+    is_added: Vec<bool>,
+    sources: Option<SourcesWriter>,
+    /// The file whose documents are read now.
+    current: Option<RecordedFile>,
+    /// Ids of the last commit that files no longer hold.
+    lost_ids: BTreeSet<String>,
+    has_gone: bool,
+    /// Number of files that were skipped.
+    pub unchanged: u64,
+    /// Number of documents that were deleted.
+    pub deleted: u64,
+}
+
+/// A file of the last commit.
+struct KnownFile {
+    bytes: u64,
+    modified: Option<i64>,
+    ids: SourcePosition,
+    state: FileState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FileState {
+    /// It is in no folder of this run, or cannot be found.
+    Unknown,
+    /// It has not changed.
+    Unchanged,
+    /// It is read again.
+    Read,
+    /// It is no longer in its folder.
+    Gone,
+}
+
+impl FolderUpdate {
+    /// Compares the files of folders with those of the last commit, and leaves in `source` those that are to
+    /// be read. `last` lists those. `None` if the index is not updatable or no input is a folder.
+    pub fn plan(
+        options: FolderOptions,
+        last: Option<SourcesReader>,
+        source: &mut InputSource,
+        writer: &mut IndexWriter,
+    ) -> Outcome<Option<FolderUpdate>> {
+        if !writer.is_updatable() || source.folders().is_empty() {
+            return Ok(None);
+        }
+        let mut update = FolderUpdate::of_last_commit(options, last)?;
+        update.compare_files(source)?;
+        update.find_gone(source);
+        if !update.files.is_empty() || update.has_gone && update.options.prune.is_some() {
+            update.sources = Some(writer.create_sources(&update.options.settings)?);
+        }
+        Ok(Some(update))
+    }
+
+    /// Whether the commit has documents of the folders, although no file was read.
+    pub fn is_up_to_date(&self) -> bool {
+        self.unchanged > 0 || self.deleted > 0
+    }
+
+    fn of_last_commit(options: FolderOptions, mut reader: Option<SourcesReader>) -> Outcome<FolderUpdate> {
+        let mut known = BTreeMap::new();
+        if let Some(reader) = &mut reader {
+            while let Some(SourceFile { path, bytes, modified }) = reader.next_file()? {
+                let (ids, state) = (reader.position(), FileState::Unknown);
+                known.insert(path, KnownFile { bytes, modified, ids, state });
+            }
+        }
+        Ok(FolderUpdate {
+            options,
+            known,
+            reader,
+            files: Vec::new(),
+            is_added: Vec::new(),
+            sources: None,
+            current: None,
+            lost_ids: BTreeSet::new(),
+            has_gone: false,
+            unchanged: 0,
+            deleted: 0,
+        })
+    }
+
+    fn compare_files(&mut self, source: &mut InputSource) -> Outcome {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let settled_before = i64::try_from(now).unwrap_or(i64::MAX) - SETTLING_NANOSECONDS;
+        let same_settings =
+            self.reader.as_ref().is_some_and(|reader| reader.settings() == self.options.settings);
+        let mut empty: Vec<PathBuf> = source.folders().to_vec();
+        let mut numbers: HashMap<PathBuf, u32> = HashMap::new();
+        source.select_files(|path, bytes, modified| {
+            empty.retain(|folder| !path.starts_with(folder));
+            let known = self.known.get_mut(path.as_os_str().as_bytes());
+            if let Some(known) = known {
+                let is_same = (known.bytes, known.modified) == (bytes, Some(modified));
+                if same_settings && is_same && self.options.skips_unchanged {
+                    self.unchanged += u64::from(known.state == FileState::Unknown);
+                    known.state = FileState::Unchanged;
+                    return None;
+                }
+                known.state = FileState::Read;
+            }
+            // A file of several arguments is read once for each, and has one entry.
+            let next = self.files.len() as u32;
+            let number = *numbers.entry(path.to_path_buf()).or_insert(next);
+            if number == next {
+                let modified = Some(modified).filter(|modified| *modified < settled_before);
+                self.files.push(SourceFile { path: path.as_os_str().as_bytes().to_vec(), bytes, modified });
+                self.is_added.push(false);
+            }
+            Some(number)
+        });
+        match empty.first().filter(|_| self.options.skips_unchanged) {
+            Some(folder) => Err(Failure::Failed(format!(
+                "{}: the folder has no files; nothing was changed",
+                make_printable(&folder.display().to_string())
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn find_gone(&mut self, source: &InputSource) {
+        for (path, known) in &mut self.known {
+            let path = Path::new(OsStr::from_bytes(path));
+            let is_under = |paths: &[PathBuf]| paths.iter().any(|folder| path.starts_with(folder));
+            let is_missing = known.state == FileState::Unknown;
+            if is_missing && is_under(source.folders()) && !is_under(source.unreadable()) {
+                known.state = FileState::Gone;
+                self.has_gone = true;
+            }
+        }
+    }
+
+    /// Adds what was read from files. The parts of a file follow one another.
+    pub fn add(&mut self, recorded: Vec<RecordedFile>) -> tierdex::Result<()> {
+        for part in recorded {
+            match &mut self.current {
+                Some(current) if current.source == part.source => {
+                    let before = current.ids.len();
+                    current.ids.push_str(&part.ids);
+                    current.id_ends.extend(part.id_ends.iter().map(|end| before + end));
+                    current.is_loss |= part.is_loss;
+                    current.is_unreadable |= part.is_unreadable;
+                }
+                _ => {
+                    self.add_current()?;
+                    self.current = Some(part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_current(&mut self) -> tierdex::Result<()> {
+        match self.current.take() {
+            Some(current) => self.add_file(current),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a file to the new list. Documents of the last commit that it no longer holds are to be deleted; or
+    /// they stay in its entry, if documents are not deleted, or were lost in reading.
+    fn add_file(&mut self, read: RecordedFile) -> tierdex::Result<()> {
+        let number = read.source as usize;
+        let Some(sources) = &mut self.sources else { return Ok(()) };
+        if std::mem::replace(&mut self.is_added[number], true) {
+            return Ok(());
+        }
+        let file = &self.files[number];
+        sources.add_file(&SourceFile {
+            modified: file.modified.filter(|_| !read.is_unreadable),
+            ..file.clone()
+        })?;
+        let keeps_ids = self.options.prune.is_none() || read.is_loss;
+        let starts = std::iter::once(0).chain(read.id_ends.iter().copied());
+        let mut ids: Vec<&str> =
+            starts.zip(&read.id_ends).map(|(start, end)| &read.ids[start..*end]).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut ids = ids.into_iter().peekable();
+        if let (Some(reader), Some(known)) = (&mut self.reader, self.known.get(&file.path)) {
+            reader.seek(&file.path, known.ids);
+            while let Some(id) = reader.next_id()? {
+                while let Some(smaller) = ids.next_if(|next| *next < id) {
+                    sources.add_id(smaller)?;
+                }
+                match ids.peek().map(|next| (*next).cmp(id)) {
+                    Some(Ordering::Equal) => {}
+                    _ if keeps_ids => sources.add_id(id)?,
+                    _ => drop(self.lost_ids.insert(id.to_string())),
+                }
+            }
+        }
+        ids.try_for_each(|id| sources.add_id(id))
+    }
+
+    /// Deletes documents, and makes the new list of files a part of the next commit. `documents` is the number
+    /// of documents of the last commit.
+    pub fn finish(&mut self, writer: &mut IndexWriter, documents: u64) -> tierdex::Result<()> {
+        self.add_current()?;
+        for number in 0..self.files.len() {
+            // Nothing was found in the file.
+            self.add_file(RecordedFile { source: number as u32, ..RecordedFile::default() })?;
+        }
+        let Some(mut sources) = self.sources.take() else { return Ok(()) };
+        if let Some(reader) = &mut self.reader {
+            let is_pruned =
+                |known: &KnownFile| self.options.prune.is_some() && known.state == FileState::Gone;
+            for (path, known) in self.known.iter().filter(|(_, known)| is_pruned(known)) {
+                reader.seek(path, known.ids);
+                while let Some(id) = reader.next_id()? {
+                    self.lost_ids.insert(id.to_string());
+                }
+            }
+            let is_kept = |known: &KnownFile| known.state != FileState::Read && !is_pruned(known);
+            for (path, known) in self.known.iter().filter(|(_, known)| is_kept(known)) {
+                let (bytes, modified) = (known.bytes, known.modified);
+                sources.add_file(&SourceFile { path: path.clone(), bytes, modified })?;
+                reader.seek(path, known.ids);
+                while let Some(id) = reader.next_id()? {
+                    sources.add_id(id)?;
+                    // Another file holds it as well.
+                    self.lost_ids.remove(id);
+                }
+            }
+        }
+        self.deleted = writer.delete_committed(self.lost_ids.iter().map(String::as_str))?;
+        if self.deleted > documents / 2 && self.options.prune != Some(Prune::All) {
+            return Err(tierdex::Error::Usage(format!(
+                "{} of {} would be deleted, more than half; nothing was changed; give --prune=all to delete them",
+                self.deleted,
+                size::show_count(documents, "document", "documents")
+            )));
+        }
+        writer.set_sources(sources)
+    }
+}
