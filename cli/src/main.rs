@@ -42,6 +42,8 @@ enum Command {
     Check(cmd::check::CheckCommandArguments),
     /// Merge segments of an index, those of similar size or all
     Merge(cmd::merge::MergeCommandArguments),
+    /// Copy an index to another directory, also while a writer is at work
+    Copy(cmd::copy::CopyCommandArguments),
     /// Exchange indexes with other search engines by files in the Common Index File Format
     Ciff(cmd::ciff::CiffCommandArguments),
     /// Compute measures of a TREC run, such as nDCG@10, from relevance judgments, or compare two runs
@@ -92,6 +94,7 @@ fn run_command(command: Command) -> Outcome {
         Command::Stats(arguments) => (cmd::stats::run_stats(arguments), one(&arguments.dir)),
         Command::Check(arguments) => (cmd::check::run_check(arguments), one(&arguments.dir)),
         Command::Merge(arguments) => (cmd::merge::run_merge(arguments), one(&arguments.dir)),
+        Command::Copy(arguments) => (cmd::copy::run_copy(arguments), one(&arguments.dir)),
         Command::Ciff(arguments) => (cmd::ciff::run_ciff(arguments), one(arguments.index_directory())),
         Command::Eval(arguments) => (cmd::eval::run_eval(arguments), None),
         Command::Demo(arguments) => (cmd::demo::run_demo(arguments), None),

@@ -92,8 +92,8 @@ pub fn open_writer(
 /// The error of a command that needs an updatable index.
 pub fn not_updatable(dir: &str) -> Failure {
     Failure::Usage(format!(
-        "the index in {dir} is not updatable: its documents are not found by their ids; write it again with \
-         `tierdex index INPUT --out {dir} --updatable --replace`"
+        "the index in {dir} is not updatable: its documents are not found by their ids; make it so with \
+         `tierdex merge {dir} --updatable`"
     ))
 }
 

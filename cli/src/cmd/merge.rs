@@ -17,6 +17,10 @@ pub struct MergeCommandArguments {
     /// Number of segments after the merge [default: few; adjacent segments of similar size are merged]
     #[arg(long, value_enum)]
     to: Option<MergeTarget>,
+    /// Make the index updatable: documents are found by their ids, and of documents with the same id all but
+    /// the last are deleted
+    #[arg(long)]
+    updatable: bool,
     /// Number of threads that encode posting lists [default: number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -51,6 +55,7 @@ pub fn run_merge(arguments: &MergeCommandArguments) -> Outcome {
         Ok(manifest.map_or((0, 0), |manifest| (manifest.segments.len(), total_bytes(&manifest))))
     };
     let (before, _) = segments()?;
+    let replaced = if arguments.updatable { writer.make_updatable()? } else { 0 };
     let merge = if arguments.to.is_some() { Merge::One } else { Merge::Keep };
     if let Err(error) = writer.commit(merge) {
         return Err(if writer.in_doubt() { commit_in_doubt(&error) } else { error.into() });
@@ -59,6 +64,11 @@ pub fn run_merge(arguments: &MergeCommandArguments) -> Outcome {
     let seconds = start.elapsed().as_secs_f64();
     let show = |segments: usize| size::show_count(segments as u64, "segment", "segments");
     let (dir, bytes) = (arguments.dir.display().to_string(), size::show_bytes(bytes));
-    writeln!(stdout(), "{}: {} to {after} in {seconds:.1} s, {bytes}", make_printable(&dir), show(before))
-        .map_err(output_error)
+    let mut line =
+        format!("{}: {} to {after} in {seconds:.1} s, {bytes}", make_printable(&dir), show(before));
+    if replaced > 0 {
+        let documents = size::show_count(replaced, "document", "documents");
+        line += &format!("; {documents} replaced by later ones with their ids");
+    }
+    writeln!(stdout(), "{line}").map_err(output_error)
 }

@@ -5,6 +5,7 @@ pub mod batch;
 pub mod check;
 pub mod ciff;
 pub mod completions;
+pub mod copy;
 pub mod delete;
 pub mod demo;
 pub mod eval;

@@ -14,7 +14,7 @@
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
 //! | search several indexes | [`Index::open_all`], or in several processes [`Statistics`], [`merge_hits`] |
 //! | show hits | [`Snapshot::highlighter`], [`Snapshot::snippet`], [`Snapshot::stored`] |
-//! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`] |
+//! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`], [`copy_index`] |
 //! | see how a query is evaluated | [`Snapshot::explain`], [`explain`] |
 //! | analyse text as the index does | [`analysis`] |
 //! | forecast the speed of caches of several sizes | [`advise`] |
@@ -134,7 +134,7 @@ pub use engine::{
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
     CheckReport, Document, DocumentRef, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions,
-    SkippedTokens, StopSignal, StoredDocument, WriterOptions, check, check_id, run_id,
+    SkippedTokens, StopSignal, StoredDocument, WriterOptions, check, check_id, copy_index, run_id,
 };
 pub use query::{Query, TermStats};
 pub use rank::{Bm25, Scorer, Statistics};
@@ -206,7 +206,7 @@ pub mod internal {
     pub mod index {
         pub use crate::index::{
             BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, PIECE_POSTINGS, Searcher, Tuning,
-            check_on,
+            check_on, copy_on,
         };
     }
     pub mod query {

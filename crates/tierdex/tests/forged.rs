@@ -273,7 +273,7 @@ fn a_forged_file_gives_an_error_or_a_result() {
             files.entry(kind).or_default().push((number, name));
         }
     }
-    assert_eq!(files.len(), 11, "a kind of file is missing");
+    assert_eq!(files.len(), 12, "a kind of file is missing");
     for (kind, files) in &files {
         for trial in 0..trial_count() {
             let mut random = Random::new(trial * 16 + *kind as u64);

@@ -17,6 +17,7 @@
 mod batch;
 mod builder;
 mod check;
+mod copy;
 mod deleted;
 mod divided;
 mod encode;
@@ -43,6 +44,7 @@ mod writer;
 pub use crate::eval::{EvaluationLog, ListUse, StrategyKind, Tuning};
 pub use batch::{BatchBuilder, DocumentRef, SkippedTokens};
 pub use check::{CheckReport, check, check_on};
+pub use copy::{copy_index, copy_on};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use external_id::{check_id, run_id};
 pub(crate) use hit_ids::{IDS_READ_BYTES, result_ids_bytes};

@@ -467,6 +467,7 @@ impl IndexWriter {
             && self.committed.segments == self.segments
             && self.committed.schema == *self.schema
             && self.committed.sources == self.sources
+            && self.committed.key_seed == self.key_seed
         {
             return Ok(self.committed.generation);
         }

@@ -324,7 +324,7 @@ pub struct KeyEntry {
 }
 
 /// Bytes of an entry of `keys` in the file, and number of entries of a page.
-pub(super) const KEY_BYTES: usize = 8;
+pub(crate) const KEY_BYTES: usize = 8;
 pub(super) const KEY_PAGE_ENTRIES: usize = PAGE as usize / KEY_BYTES;
 
 /// Number of the first page of entries of `keys`.

@@ -7,9 +7,10 @@ use super::super::replaced::{deleted_in, repeated_in, replaced_in};
 use super::super::sources::SourcesWriter;
 use super::{IndexWriter, pending_deletes::PendingDeletes};
 use crate::limits::ID_BYTES_MAX;
+use crate::segment::layout::{self, KEY_BYTES, KeySeed};
 use crate::segment::read::{Segment, open_deletes};
-use crate::segment::write::{write_deleted_statistics, write_deletes};
-use crate::segment::{DeletedDocuments, DeletesMeta, ManifestSegment, layout};
+use crate::segment::write::{KeysWriter, write_deleted_statistics, write_deletes};
+use crate::segment::{DeletedDocuments, DeletesMeta, ManifestSegment};
 use crate::{Error, Result, index::reader::Index};
 
 /// Bytes of ids to delete that are collected before their documents are looked up.
@@ -20,6 +21,46 @@ impl IndexWriter {
     /// added replaces one with the same id.
     pub fn is_updatable(&self) -> bool {
         self.key_seed.is_some()
+    }
+
+    /// Makes the index updatable by the next commit: adds keys to its segments, and of documents with the
+    /// same id deletes all but the last. Returns the number of documents deleted. Takes 8 bytes of memory a
+    /// document of the largest segment.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the memory of the writer is too little for the keys: nothing is changed, and the
+    /// writer stays usable. Other errors stop the writer.
+    pub fn make_updatable(&mut self) -> Result<u64> {
+        if self.key_seed.is_some() {
+            return Ok(0);
+        }
+        self.seal_batch()?;
+        self.run_step(IndexWriter::finish_segment)?;
+        let largest = self.segments.iter().map(|segment| segment.documents).max().unwrap_or(0);
+        let (needed, memory) = (KEY_BYTES * largest as usize, self.options.memory);
+        if needed > memory {
+            return Err(Error::Usage(format!(
+                "keys of {largest} documents need {needed} bytes of memory; the writer has {memory}"
+            )));
+        }
+        self.run_step(|writer| {
+            let seed = KeySeed::default();
+            for at in 0..writer.segments.len() {
+                writer.options.stop.check()?;
+                let segment = writer.open_segment(&writer.segments[at])?;
+                let mut keys = KeysWriter::new(seed);
+                segment.ids().for_each(|id| {
+                    keys.add(id.as_bytes());
+                    Ok(())
+                })?;
+                let id = writer.segments[at].id;
+                let file = keys.finish(writer.disk.as_ref(), id)?;
+                writer.segments[at].meta.files.push(file);
+            }
+            writer.key_seed = Some(seed);
+            (0..writer.segments.len()).try_for_each(|at| writer.resolve_ids_of(at))?;
+            Ok(writer.pending_documents())
+        })
     }
 
     /// Deletes the document with an id that was added before, if there is one, by the next commit.
@@ -173,9 +214,17 @@ impl IndexWriter {
     /// Deletes the documents of older segments that the newest segment replaces, those that it replaces
     /// itself, and those whose ids were deleted.
     pub(super) fn resolve_written_ids(&mut self) -> Result<()> {
-        let (Some(_), Some((newest, older))) = (self.key_seed, self.segments.split_last()) else {
-            return Ok(());
-        };
+        if self.key_seed.is_some() {
+            self.resolve_ids_of(self.segments.len() - 1)?;
+            self.resolve_deleted_ids()?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the documents of older segments whose ids a segment has, and those that the segment replaces
+    /// itself.
+    fn resolve_ids_of(&mut self, at: usize) -> Result<()> {
+        let (newest, older) = (&self.segments[at], &self.segments[..at]);
         let newer = self.open_segment(newest)?;
         let mut found = Vec::new();
         let repeated = repeated_in(&newer)?;
@@ -190,7 +239,7 @@ impl IndexWriter {
         for (segment, documents) in found {
             self.delete_in_segment(segment, documents)?;
         }
-        self.resolve_deleted_ids()
+        Ok(())
     }
 
     /// Deletes the documents of finished segments whose ids were deleted after they were written. No
@@ -262,8 +311,7 @@ fn is_live(deleted: &Option<DeletedDocuments>, document: u32) -> bool {
 
 fn not_updatable() -> Error {
     Error::Usage(
-        "the index is not updatable: its documents cannot be found by their ids; write it again as an \
-         updatable one"
+        "the index is not updatable: its documents cannot be found by their ids; make it updatable first"
             .to_string(),
     )
 }

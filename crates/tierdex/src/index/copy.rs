@@ -1,0 +1,123 @@
+//! Copies a commit to another directory, while writers may work on the index.
+//!
+//! 1. Open all files of the newest commit: they stay readable, whatever a writer removes. If one is missing,
+//!    a newer commit has replaced it: start again with that.
+//! 2. Copy each file, sync it, and verify the copy by its checksums.
+//! 3. Write the manifest under a temporary name, rename it, and sync the directory.
+
+use super::manifest::Manifest;
+use super::recovery::{OpenMode, choose_base, lock_index, no_index};
+use super::stop::StopSignal;
+use crate::segment::manifest_segment::NamedFile;
+use crate::{Error, Result};
+use std::path::Path;
+use tierdex_io::{Disk, ErrorKind, PosixDisk, ReadFile};
+
+/// Bytes that are copied at a time.
+const COPY_BYTES: u64 = 1 << 20;
+
+/// Copies the newest commit of the index in the directory `from` to the directory `to`, which is created if it
+/// does not exist. Readers and a writer of the index may be at work. The copy has the same bytes. Returns its
+/// manifest.
+///
+/// ```
+/// use tierdex::{Index, StopSignal, copy_index};
+/// # use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let (index, backup) = (dir.path().join("index"), dir.path().join("backup"));
+/// # let mut writer = IndexWriter::create(&index, Schema::default(), WriterOptions::default())?;
+/// # writer.add("1", [("text", "a solid state disk")])?;
+/// # writer.commit(Merge::Keep)?;
+///
+/// copy_index(&index, &backup, &StopSignal::default())?;
+/// assert_eq!(Index::open(&backup)?.documents(), 1);
+/// # Ok::<(), tierdex::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Usage`] when `from` holds no index, or `to` holds one; [`Error::Failed`] when `to` has too little
+/// space; [`Error::Storage`] when a file is damaged, cannot be read or written; [`Error::Busy`] when a writer is
+/// at work on `to`; [`Error::Interrupted`] when `stop` is raised. After an error `to` holds no index.
+pub fn copy_index(from: impl AsRef<Path>, to: impl AsRef<Path>, stop: &StopSignal) -> Result<Manifest> {
+    let from = PosixDisk::open(from.as_ref())?;
+    let to = PosixDisk::create(to.as_ref())?;
+    copy_on(&from, &to, stop).inspect_err(|_| to.remove_created())
+}
+
+/// As [`copy_index`], between disks.
+pub fn copy_on(from: &dyn Disk, to: &dyn Disk, stop: &StopSignal) -> Result<Manifest> {
+    let lock = lock_index(to)?;
+    let source = SourceCommit::open_newest(from)?;
+    let manifest = &source.manifest;
+    choose_base(to, &manifest.schema, OpenMode::New)?;
+    let needed: u64 = source.files.iter().map(|(_, file)| file.len()).sum();
+    if let Some(available) = to.available_bytes()?.filter(|available| *available < needed) {
+        return Err(Error::Failed(format!(
+            "the copy needs {needed} bytes of disk space in {}; {available} are free",
+            to.describe()
+        )));
+    }
+    let temporary = Manifest::temporary_name(manifest.generation, lock.id());
+    let copied = source.copy(to, &temporary, stop);
+    if copied.is_err() {
+        let names = source.files.iter().map(|(named, _)| named.name.as_str());
+        names.chain([temporary.as_str()]).for_each(|name| drop(to.remove(name)));
+    }
+    copied?;
+    manifest.publish(to, &temporary)?;
+    Ok(source.manifest)
+}
+
+/// The open files of a commit.
+struct SourceCommit {
+    manifest: Manifest,
+    manifest_file: Box<dyn ReadFile>,
+    files: Vec<(NamedFile, Box<dyn ReadFile>)>,
+}
+
+impl SourceCommit {
+    fn open_newest(from: &dyn Disk) -> Result<SourceCommit> {
+        loop {
+            let Some(manifest) = Manifest::read_newest(from)? else { return Err(no_index(from)) };
+            let generation = manifest.generation;
+            match SourceCommit::open(from, manifest) {
+                Err(Error::Storage(error))
+                    if error.kind() == ErrorKind::NotFound && Manifest::newest(from)? > Some(generation) => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open(from: &dyn Disk, manifest: Manifest) -> Result<SourceCommit> {
+        let manifest_file = from.open(&Manifest::file_name(manifest.generation))?;
+        let open = |named: NamedFile| {
+            let file = from.open(&named.name)?;
+            Ok((named, file))
+        };
+        let files = manifest.named_files().map(open).collect::<Result<_>>()?;
+        Ok(SourceCommit { manifest, manifest_file, files })
+    }
+
+    /// Copies all files, the manifest under a temporary name.
+    fn copy(&self, to: &dyn Disk, temporary: &str, stop: &StopSignal) -> Result<()> {
+        for (named, file) in &self.files {
+            copy_file(file.as_ref(), to, &named.name, stop)?;
+            named.open(to)?.verify()?;
+        }
+        to.sync_dir()?;
+        copy_file(self.manifest_file.as_ref(), to, temporary, stop)
+    }
+}
+
+fn copy_file(from: &dyn ReadFile, to: &dyn Disk, name: &str, stop: &StopSignal) -> Result<()> {
+    let mut copy = to.create(name)?;
+    let (mut at, mut bytes) = (0, vec![0; COPY_BYTES.min(from.len()) as usize]);
+    while at < from.len() {
+        stop.check()?;
+        let bytes = &mut bytes[..COPY_BYTES.min(from.len() - at) as usize];
+        from.read_at(at, bytes)?;
+        copy.append(bytes)?;
+        at += bytes.len() as u64;
+    }
+    Ok(copy.sync()?)
+}
