@@ -469,6 +469,10 @@ impl IndexWriter {
             && self.committed.sources == self.sources
             && self.committed.key_seed == self.key_seed
         {
+            // New segments may have lost all documents before this commit.
+            if self.next_file > self.committed.next_file {
+                self.remove_orphans(|_| true);
+            }
             return Ok(self.committed.generation);
         }
         let manifest = Manifest {
