@@ -5,11 +5,13 @@ mod support;
 use cap::Cap;
 use std::{alloc::System, sync::Arc, time::Instant};
 use support::corpus::{SchemaOptions, TestDocument, random_documents_in_bursts};
+use support::deleted::{delete, updatable_writer};
 use support::lists::{Postings, write_lists};
 use support::requests::{engine_options, parse_query};
 use support::{grown::GrownCase, index_in_memory};
+use tierdex::io::MemDisk;
 use tierdex::schema::{Field, Schema, Stored};
-use tierdex::{Engine, Index, Merge, SearchRequest};
+use tierdex::{Engine, Index, Merge, OpenMode, SearchRequest};
 
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
@@ -18,6 +20,7 @@ static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 #[test]
 fn memory_of_evaluations() {
     evaluations_reserve_what_they_allocate();
+    evaluations_with_deleted_documents_reserve_what_they_allocate();
     ids_are_read_within_the_reserved_memory();
     a_prefix_that_is_asked_again_reserves_what_it_allocates();
     kept_prefixes_stay_within_their_bound();
@@ -50,13 +53,32 @@ fn index_long_list() -> Index {
     Index::open_on(write_lists(DOCUMENTS, &[list])).unwrap()
 }
 
-/// Documents of words with positions.
-fn index_texts() -> Index {
-    let field = Field { positions: true, ..Field::new("text", &["text"]) };
-    let schema = Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) };
+/// Documents of words.
+fn texts() -> Vec<TestDocument> {
     let word = |document: usize, at: usize| format!("w{}", (document * 31 + at * at * 7) % (3 + at));
     let text = |document| (0..40).map(|at| word(document, at)).collect::<Vec<_>>().join(" ");
-    index_in_memory(&schema, &TestDocument::of_texts((0..20_000).map(text)), &[])
+    TestDocument::of_texts((0..20_000).map(text))
+}
+
+/// The schema of these documents, with positions.
+fn text_schema(stored: Stored) -> Schema {
+    let field = Field { positions: true, ..Field::new("text", &["text"]) };
+    Schema { stored, ..Schema::of(vec![field]) }
+}
+
+fn index_texts() -> Index {
+    index_in_memory(&text_schema(Stored::Nothing), &texts(), &[])
+}
+
+/// The same documents, of which some are deleted; their terms are known if they are stored.
+fn index_with_deletes(percent: usize, stored: Stored) -> Index {
+    let (docs, disk) = (texts(), Arc::new(MemDisk::new()));
+    let mut writer = updatable_writer(&(disk.clone() as _), &text_schema(stored), OpenMode::New).unwrap();
+    support::add_documents(&mut writer, &docs);
+    writer.commit(Merge::None).unwrap();
+    delete(&mut writer, &docs, (0..docs.len()).filter(|number| number * 7 % 100 < percent));
+    writer.commit(Merge::None).unwrap();
+    Index::open_on(disk).unwrap()
 }
 
 /// Half of the documents are in segments without the field `title`.
@@ -153,6 +175,34 @@ fn evaluations_reserve_what_they_allocate() {
         &[("title:w0 w2", 10, 190), ("title:w*", 10, 190), ("+title:\"w0 w2\" w3", 10, 300)],
     ));
     check_reservations(cases);
+}
+
+/// Deleted documents take nothing of a reservation, whether few or most are deleted. If their terms are not
+/// known, matches are counted by evaluation.
+fn evaluations_with_deleted_documents_reserve_what_they_allocate() {
+    for (percent, stored) in [(10, Stored::Members), (90, Stored::Members), (90, Stored::Nothing)] {
+        let index = index_with_deletes(percent, stored);
+        assert_eq!(index.documents() as usize, 200 * (100 - percent));
+        let mut cases = vec![
+            ("w1", 10, 130),
+            ("w1", 1000, 125),
+            ("w1 w2", 10, 115),
+            ("+w1 +w2", 10, 115),
+            // What is not in use at the same time, as in the cases without deleted documents.
+            ("w1 w2", 0, 140),
+            ("+w1 -w2", 0, 145),
+            ("*:*", 10, 125),
+            ("*:* w1", 0, 140),
+            ("w1*", 10, 120),
+            ("w1~1", 10, 120),
+            ("\"w1 w2\"", 10, 135),
+        ];
+        if stored == Stored::Nothing {
+            cases.extend([("w1", 0, 130), ("+w1 +w2", 0, 120)]);
+        }
+        let cases = cases.into_iter().map(|(text, k, percent)| (&index, text.to_string(), k, percent));
+        check_reservations(cases.collect());
+    }
 }
 
 /// Compares what is reserved for queries with what is allocated, given the text, the number of hits, and the
