@@ -14,8 +14,9 @@ use crate::text::ANALYSIS_VERSION;
 use crate::{Error, Result, cursor::NO_DOCUMENT, segment::DeletedDocuments};
 use std::{convert::Infallible, sync::Arc};
 
-/// Bytes of the terms of a part of the deleted documents. Statistics of the parts are merged.
-const PART_BYTES: usize = 32 << 20;
+/// Bytes of the terms of a part of the deleted documents, while it is collected. Statistics of the parts are
+/// merged.
+pub(super) const PART_BYTES: usize = 16 << 20;
 
 /// Number of documents for which a further thread is worth its start.
 const THREAD_DOCUMENTS_MIN: usize = 64;
@@ -112,11 +113,11 @@ impl DeletedAnalysis {
                     Ok(())
                 });
                 builder.add_term(field, term.term, deletes);
+                if builder.memory() >= PART_BYTES {
+                    let part = std::mem::replace(builder, DeletedStatisticsBuilder::new(self.fields));
+                    self.layers.push(part.finish()?);
+                }
             }
-        }
-        if builder.memory() >= PART_BYTES {
-            let part = std::mem::replace(builder, DeletedStatisticsBuilder::new(self.fields));
-            self.layers.push(part.finish()?);
         }
         Ok(())
     }

@@ -434,7 +434,8 @@ impl IndexWriter {
         }
         let builder = self.building.as_mut().expect("created above");
         builder.push(batch)?;
-        if builder.memory() >= self.options.memory / 4 * 3 { self.finish_segment() } else { Ok(()) }
+        let memory = builder.memory() + self.deleted_ids.memory();
+        if memory >= self.options.memory / 4 * 3 { self.finish_segment() } else { Ok(()) }
     }
 
     /// Finishes the segment under construction.

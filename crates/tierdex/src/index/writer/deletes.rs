@@ -2,19 +2,25 @@
 //! commit writes, for each segment that it does not merge, the set of all its deleted documents and a layer
 //! of statistics of the new ones.
 
-use super::super::deleted::statistics_of;
+use super::super::deleted::{PART_BYTES, statistics_of};
 use super::super::replaced::{deleted_in, repeated_in, replaced_in};
 use super::super::sources::SourcesWriter;
-use super::{IndexWriter, pending_deletes::PendingDeletes};
+use super::pending_deletes::{PendingDeletes, merge_layers};
+use super::{BATCH_MEMORY_BYTES, IndexWriter};
 use crate::limits::ID_BYTES_MAX;
 use crate::segment::layout::{self, KEY_BYTES, KeySeed};
-use crate::segment::read::{Segment, open_deletes};
+use crate::segment::read::{Segment, open_deleted_documents, open_deletes};
 use crate::segment::write::{KeysWriter, write_deleted_statistics, write_deletes};
 use crate::segment::{DeletedDocuments, DeletesMeta, ManifestSegment};
 use crate::{Error, Result, index::reader::Index};
 
-/// Bytes of ids to delete that are collected before their documents are looked up.
-const DELETED_IDS_BYTES: usize = 16 << 20;
+/// Bytes of ids to delete that are collected before their documents are looked up, at most. More would
+/// seldom save a pass over the keys of a segment.
+const DELETED_IDS_BYTES_MAX: usize = 16 << 20;
+
+/// Ids to delete have at most 1/`DELETED_IDS_DIVISOR` of the memory of a writer, and less than three times as
+/// much while their buffers grow.
+const DELETED_IDS_DIVISOR: usize = 16;
 
 impl IndexWriter {
     /// Whether the index is updatable: its documents can be deleted by their ids, and a document that is
@@ -94,7 +100,8 @@ impl IndexWriter {
         // The limit of documents is that of their numbers.
         let before = self.documents() as u32;
         self.deleted_ids.add(seed, id, before);
-        if self.deleted_ids.memory() < DELETED_IDS_BYTES {
+        let bytes_max = self.deleted_ids_bytes_max();
+        if self.deleted_ids.memory() < bytes_max {
             return Ok(());
         }
         self.seal_batch()?;
@@ -122,7 +129,7 @@ impl IndexWriter {
                 return Err(layout::id_too_long(id.len()));
             }
             self.deleted_ids.add(seed, id, self.committed.documents() as u32);
-            if self.deleted_ids.memory() >= DELETED_IDS_BYTES {
+            if self.deleted_ids.memory() >= self.deleted_ids_bytes_max() {
                 self.run_step(IndexWriter::resolve_deleted_ids)?;
             }
         }
@@ -130,9 +137,13 @@ impl IndexWriter {
         Ok(self.pending_documents() - before)
     }
 
+    fn deleted_ids_bytes_max(&self) -> usize {
+        (self.options.memory / DELETED_IDS_DIVISOR).min(DELETED_IDS_BYTES_MAX)
+    }
+
     /// Number of documents that the next commit deletes, before it merges segments.
     fn pending_documents(&self) -> u64 {
-        self.pending_deletes.values().map(|pending| pending.new_documents().len() as u64).sum()
+        self.pending_deletes.values().map(|pending| u64::from(pending.new_documents().len())).sum()
     }
 
     /// Begins the list of the files from which documents were read. `settings` say how they are read: one
@@ -189,7 +200,7 @@ impl IndexWriter {
                 let (id, end) = (segment.id, base + segment.documents);
                 let (own, others) = rest.split_at(rest.partition_point(|document| *document < end));
                 let own: Vec<u32> = own.iter().map(|document| document - base).collect();
-                deleted += writer.delete_in_segment(id, own)?;
+                deleted += writer.delete_in_segment(id, &own)?;
                 (rest, base) = (others, end);
             }
             Ok(deleted)
@@ -198,7 +209,7 @@ impl IndexWriter {
 
     /// Deletes documents of a segment of the next commit. Returns the number of those that were not deleted
     /// before.
-    pub(super) fn delete_in_segment(&mut self, segment: u64, documents: Vec<u32>) -> Result<u64> {
+    pub(super) fn delete_in_segment(&mut self, segment: u64, documents: &[u32]) -> Result<u64> {
         if documents.is_empty() {
             return Ok(0);
         }
@@ -237,7 +248,7 @@ impl IndexWriter {
         }
         found.push((newest.id, repeated));
         for (segment, documents) in found {
-            self.delete_in_segment(segment, documents)?;
+            self.delete_in_segment(segment, &documents)?;
         }
         Ok(())
     }
@@ -257,7 +268,7 @@ impl IndexWriter {
             let (segment, deleted) = (self.open_segment(of)?, self.deleted_of(of)?);
             let documents = deleted_in(&segment, base, |document| is_live(&deleted, document), &ids)?;
             base += of.documents;
-            self.delete_in_segment(of.id, documents)?;
+            self.delete_in_segment(of.id, &documents)?;
         }
         Ok(())
     }
@@ -271,7 +282,7 @@ impl IndexWriter {
     pub(super) fn deleted_of(&self, segment: &ManifestSegment) -> Result<Option<DeletedDocuments>> {
         match self.pending_deletes.get(&segment.id) {
             Some(pending) => Ok(Some(pending.documents().clone())),
-            None => Ok(open_deletes(self.disk.as_ref(), segment)?.map(|deletes| deletes.documents().clone())),
+            None => open_deleted_documents(self.disk.as_ref(), segment),
         }
     }
 
@@ -290,9 +301,13 @@ impl IndexWriter {
             let Some(at) = at.filter(|_| !pending.new_documents().is_empty()) else { continue };
             self.options.stop.check()?;
             let segment = self.open_segment(&self.segments[at])?;
-            let (threads, stop) = (self.encoding_threads().count, &self.options.stop);
-            let statistics = statistics_of(&segment, &self.schema, pending.new_documents(), threads, stop)?;
-            let (kept, layer) = pending.merge_layers(statistics)?;
+            // Postings have been written, so that the analysis has the memory.
+            let threads = self.options.threads.min(self.options.memory / (BATCH_MEMORY_BYTES + PART_BYTES));
+            let new: Vec<u32> = pending.new_documents().iter().collect();
+            let statistics = statistics_of(&segment, &self.schema, &new, threads, &self.options.stop)?;
+            let deletes = open_deletes(self.disk.as_ref(), &self.segments[at])?;
+            let layers = deletes.as_ref().map_or(&[][..], |deletes| deletes.layers());
+            let (kept, layer) = merge_layers(layers, statistics)?;
             let layers = self.segments[at].deletes.take().map_or_else(Vec::new, |deletes| deletes.layers);
             let mut layers: Vec<_> = layers.into_iter().take(kept).collect();
             let (number, of_layer) = (self.allocate_file_number()?, self.allocate_file_number()?);

@@ -19,6 +19,20 @@ pub fn open_deletes(disk: &dyn Disk, segment: &ManifestSegment) -> Result<Option
     open_deletes_sharing(disk, segment, None)
 }
 
+/// The deleted documents of a segment, if it has any, without their statistics.
+///
+/// # Errors
+/// As [`open_deletes`].
+pub(crate) fn open_deleted_documents(
+    disk: &dyn Disk,
+    segment: &ManifestSegment,
+) -> Result<Option<DeletedDocuments>> {
+    let Some(deletes) = &segment.deletes else { return Ok(None) };
+    let file = segment.named_files().find(|file| file.identity.kind == FileKind::Deletes as u8);
+    let file = file.expect("the manifest names a file of deleted documents");
+    Ok(Some(read_documents(disk, &file, &segment.meta, deletes)?))
+}
+
 /// As [`open_deletes`]; layers that an older commit of the segment has open are shared.
 pub(crate) fn open_deletes_sharing(
     disk: &dyn Disk,

@@ -22,7 +22,7 @@ mod walk;
 
 pub use block_list::{BlockList, BlockLocation, ListPart};
 pub use deletes::open_deletes;
-pub(crate) use deletes::open_deletes_sharing;
+pub(crate) use deletes::{open_deleted_documents, open_deletes_sharing};
 pub use ids::IdsReader;
 pub use keys::{KeysInput, KeysReader, KeysWalk, MergedKeys};
 pub use lists::{InlineList, RecordPart, SkipRecord};
