@@ -271,3 +271,58 @@ fn a_batch_within_a_budget_writes_the_same_run_and_is_not_killed() {
         assert!(fs::read(&run).unwrap() == fs::read(&expected).unwrap(), "{more:?}");
     }
 }
+
+/// With a tenth or nine tenths of the documents deleted, a batch within a budget writes the same run as one
+/// without, and is not killed; nor is the command that deletes the tenth by ids.
+#[test]
+fn deleted_documents_are_a_part_of_the_budget() {
+    const DOCUMENTS: u32 = 50_000;
+    const DRAM_BYTES: u64 = 28 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (index, ids, queries) = (path("index"), path("ids"), path("queries"));
+    let word = |number: u32, at: u32| number.wrapping_mul(2_654_435_761 + 2 * at) >> (8 + at % 12);
+    // Statistics of most documents take more memory than the group has beside the budget.
+    let text = |number| {
+        let words = (0..8).map(|at| format!("w{} ", word(number, at) % (50 << at)));
+        let own = (0..24).map(|at| format!("own{number}x{at} "));
+        words.chain(own).collect::<String>()
+    };
+    let options = || WriterOptions { updatable: true, ..WriterOptions::default() };
+    let mut writer = IndexWriter::create(&index, Schema::default(), options()).unwrap();
+    for number in 0..DOCUMENTS {
+        writer.add(&format!("id{number}"), [("text", &format!("all {}", text(number)))]).unwrap();
+    }
+    writer.commit(Merge::None).unwrap();
+    drop(writer);
+    let lines = (0..60).map(|id| format!("q{id}\tw{} +all w{} own{}x1\n", id * 7 % 50, id, id * 31 % 400));
+    fs::write(&queries, lines.collect::<String>()).unwrap();
+    let tenth = (0..DOCUMENTS).step_by(10).map(|number| format!("id{number}\n"));
+    fs::write(&ids, tenth.collect::<String>()).unwrap();
+    let Some(group) = ControlGroup::new("delete", 90 << 20) else { return };
+    assert_ok(&group.run(&["delete", &index, "--ids", &ids]));
+    assert_eq!(group.kills(), 0);
+
+    for percent in [10, 90] {
+        if percent == 90 {
+            let mut writer = IndexWriter::append(&index, options()).unwrap();
+            let more = (0..DOCUMENTS).filter(|number| number % 10 < 9);
+            more.for_each(|number| writer.delete(&format!("id{number}")).unwrap());
+            writer.commit(Merge::None).unwrap();
+        }
+        let commit = tierdex::Index::open(&index).unwrap();
+        assert_eq!(commit.documents(), u64::from(DOCUMENTS / 100 * (100 - percent)));
+        assert!(commit.segments().iter().any(|segment| segment.deletes().is_some()));
+        let run = |name: &str| -> Vec<String> {
+            let run = path(name);
+            let words =
+                ["batch", &index, "--queries", &queries, "--run", &run, "-k", "200", "--threads", "2"];
+            words.map(str::to_string).to_vec()
+        };
+        assert_ok(&run_tierdex(&run("expected")));
+        let Some(group) = ControlGroup::new("deleted", DRAM_BYTES + DRAM_BYTES / 5) else { return };
+        assert_ok(&group.run(&[run("found"), vec!["--dram".to_string(), DRAM_BYTES.to_string()]].concat()));
+        assert_eq!(group.kills(), 0, "{percent}%");
+        assert!(fs::read(path("found")).unwrap() == fs::read(path("expected")).unwrap(), "{percent}%");
+    }
+}
