@@ -509,29 +509,34 @@ fn updates_are_committed_together_or_not_at_all() {
         renewed[5..].iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))?;
         writer.commit(merge)
     };
-    for (merge, effect, step) in [
-        (Merge::None, Effect::Crash, 1),
-        (Merge::One, Effect::Crash, 1),
-        (Merge::None, Effect::Error(EIO), 3),
-        (Merge::One, Effect::Error(EIO), 5),
+    // Before a sync most may be lost: several states of the disk are checked.
+    let (any, syncs) = ((OpClass::Any, 100), (OpClass::Sync, 20));
+    for (merge, effect, (class, least), step, images) in [
+        (Merge::None, Effect::Crash, syncs, 1, 8),
+        (Merge::One, Effect::Crash, syncs, 1, 8),
+        (Merge::None, Effect::Crash, any, 3, 1),
+        (Merge::One, Effect::Crash, any, 4, 1),
+        (Merge::None, Effect::Error(EIO), any, 5, 1),
+        (Merge::One, Effect::Error(EIO), any, 6, 1),
     ] {
-        let plan = |at| FaultPlan { class: OpClass::Any, at, effect, repeat: Repeat::Once };
+        let plan = |at| FaultPlan { class, at, effect, repeat: Repeat::Once };
         for at in (1..).step_by(step) {
             let disk = FaultDisk::new(start.snapshot(), plan(at));
             let updated = update(&(Arc::new(disk.clone()) as _), merge);
             if disk.injected() == 0 {
-                assert!(updated.is_ok() && at > 100, "{at} operations");
+                assert!(updated.is_ok() && at > least, "{at} operations");
                 break;
             }
-            let image = crash_images(at..at + 1).nth(at as usize % 3).unwrap();
-            let found = Arc::new(disk.inner().crash(image));
-            let what = format!("{merge:?}, {effect:?} at {at}, {image:?}");
-            let generation = Manifest::read_newest(found.as_ref()).unwrap().unwrap().generation;
-            assert!(updated.is_err() || generation == 4, "{what}: acknowledged and lost");
-            assert_state(found.clone(), generation as usize - 2, &what);
-            if at % 7 == 0 {
-                update(&(found.clone() as _), merge).unwrap();
-                assert_state(found, 2, &what);
+            for image in crash_images(10 * at..10 * at + 8).skip(at as usize % 3).take(images) {
+                let found = Arc::new(disk.inner().crash(image));
+                let what = format!("{merge:?}, {class:?}, {effect:?} at {at}, {image:?}");
+                let generation = Manifest::read_newest(found.as_ref()).unwrap().unwrap().generation;
+                assert!(updated.is_err() || generation == 4, "{what}: acknowledged and lost");
+                assert_state(found.clone(), generation as usize - 2, &what);
+                if at % 7 == 0 {
+                    update(&(found.clone() as _), merge).unwrap();
+                    assert_state(found, 2, &what);
+                }
             }
         }
     }
