@@ -1,5 +1,5 @@
-//! Updates and deletes in the cases that the tests and the defects of other search engines show: each with the
-//! public thread or test that has it. After each commit the index is compared with a new one of the live
+//! Updates and deletes in the cases that the tests and the defects of other search engines show, with the
+//! public thread or test that has each. After a commit the index is compared with a new one of the live
 //! documents.
 
 mod support;
@@ -121,7 +121,7 @@ fn assert_documents(index: &Index, docs: &[TestDocument], fresh: &Index, what: &
 /// A document whose words depend on a number, with a term of its own.
 fn document(id: impl ToString, number: usize) -> TestDocument {
     let words = (0..number % 4).map(|at| format!(" w{}", (number * 7 + at) % 20)).collect::<String>();
-    let title = if number % 3 == 0 { format!("all w{}", number % 5) } else { String::new() };
+    let title = if number.is_multiple_of(3) { format!("all w{}", number % 5) } else { String::new() };
     TestDocument::new(id, &title, format!("all only{number}{words}"))
 }
 
@@ -233,8 +233,8 @@ fn nothing_is_left_of_documents_that_are_all_deleted() {
     }
 }
 
-/// Totals of all documents, of a term and of other queries, after each delete, counted or as hits (SeekStorm#66,
-/// PR#71, PR#74; tantivy#289).
+/// Totals of all documents, of a term and of other queries, after each delete, counted or as hits
+/// (SeekStorm#66, PR#71, PR#74; tantivy#289).
 #[test]
 fn totals_leave_out_deleted_documents() {
     let mut index = UpdatedIndex::new();
@@ -377,8 +377,8 @@ fn stored_text_stays_in_step_with_postings() {
     }
 }
 
-/// A segment is written again when a fifth of it is deleted, also if no merge would ever take it (tantivy#706,
-/// Lucene `testOnlyDeletesTriggersMergeOnClose`).
+/// A segment is written again when a fifth of it is deleted, also if no merge takes it (tantivy#706, Lucene
+/// `testOnlyDeletesTriggersMergeOnClose`).
 #[test]
 fn a_large_segment_is_written_again() {
     let mut index = UpdatedIndex::new();
@@ -478,8 +478,8 @@ fn documents_are_deleted_by_number_beside_updates() {
     }
 }
 
-/// A commit of updates that ends at any operation, by a crash or an error, leaves all old documents or all new
-/// ones: not the deletes without the documents that replace them. A commit that fails consumes no delete
+/// A commit of updates that ends at any operation, by a crash or an error, leaves all old documents or all
+/// new ones: not the deletes without the documents that replace them. A commit that fails consumes no delete
 /// (tantivy#476), so that the next writer finds all again.
 #[test]
 fn updates_are_committed_together_or_not_at_all() {
@@ -542,7 +542,7 @@ fn updates_are_committed_together_or_not_at_all() {
     }
 }
 
-/// Hits of engines with deletes and after merges (weaviate PR#12168, elastic#24429): a merge changes no score.
+/// Hits of engines with deletes, and after merges, which change no score (weaviate PR#12168, elastic#24429).
 #[test]
 fn a_merge_of_deletes_changes_no_score() {
     let (mut index, mut random) = (UpdatedIndex::new(), Random::new(3));
