@@ -133,8 +133,8 @@ fn an_upsert_merges_by_levels_or_all() {
 #[test]
 fn an_index_that_is_not_updatable_is_not_updated() {
     let workspace = Workspace::with_index("");
-    let words = "the index in i is not updatable: its documents are not found by their ids; write it again with \
-                 `tierdex index INPUT --out i --updatable --replace`";
+    let words = "the index in i is not updatable: its documents are not found by their ids; make it so with \
+                 `tierdex merge i --updatable`";
     let before = workspace.names_in("i");
     for arguments in [
         "index docs.jsonl --out i --upsert",
@@ -397,4 +397,23 @@ fn an_imported_document_replaces_the_one_with_its_id() {
     assert_eq!(answer(&workspace, "u", "cat the"), answer(&workspace, "i", "cat the"));
     assert_sound(&workspace, "u");
     workspace.fails(2, "ciff import docs.ciff --out i --upsert", "the index in i is not updatable");
+}
+
+#[test]
+fn an_index_is_made_updatable_and_copied() {
+    let workspace = Workspace::with_index("");
+    workspace.file("more.jsonl", "{\"id\":\"2\",\"text\":\"a later cat\"}\n");
+    workspace.ok("index more.jsonl --out i --append");
+    let printed = workspace.ok("merge i --updatable");
+    assert!(printed.ends_with("; 1 document replaced by later ones with their ids\n"), "{printed}");
+    assert_eq!(workspace.search_index("i", "cat").1, ["2", "1"]);
+    assert!(workspace.ok("copy i backup").starts_with("backup: commit 3, 3 documents"));
+    workspace.ok("delete i 1");
+    assert_sound(&workspace, "backup");
+    assert_eq!(workspace.search_index("backup", "cat").1, ["2", "1"]);
+    workspace.fails_in_one_line(2, "copy i backup", "holds an index already");
+    workspace.fails_in_one_line(1, "copy none there", "none");
+    assert!(!workspace.path("there").exists());
+    workspace.file("full/notes.txt", "mine");
+    workspace.fails_in_one_line(2, "copy i full", "is not empty (it holds `notes.txt`)");
 }

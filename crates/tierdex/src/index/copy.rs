@@ -58,13 +58,13 @@ pub fn copy_on(from: &dyn Disk, to: &dyn Disk, stop: &StopSignal) -> Result<Mani
         )));
     }
     let temporary = Manifest::temporary_name(manifest.generation, lock.id());
-    let copied = source.copy(to, &temporary, stop);
-    if copied.is_err() {
+    let copied = source.copy(to, &temporary, stop).and_then(|()| manifest.publish(to, &temporary));
+    if let Err(error) = copied {
+        let published = Manifest::file_name(manifest.generation);
         let names = source.files.iter().map(|(named, _)| named.name.as_str());
-        names.chain([temporary.as_str()]).for_each(|name| drop(to.remove(name)));
+        [published.as_str(), &temporary].into_iter().chain(names).for_each(|name| drop(to.remove(name)));
+        return Err(error);
     }
-    copied?;
-    manifest.publish(to, &temporary)?;
     Ok(source.manifest)
 }
 

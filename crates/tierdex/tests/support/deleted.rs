@@ -5,8 +5,8 @@ use super::{add_documents, index_in_memory};
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use tierdex::internal::segment::deletes::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
 use tierdex::io::{Disk, MemDisk};
-use tierdex::{schema::Schema, sources::SourceFile};
 use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
+use tierdex::{schema::Schema, sources::SourceFile};
 
 /// Statistics of some documents: those of an index of these documents.
 pub fn statistics_of(schema: &Schema, docs: &[TestDocument]) -> DeletedStatistics {
