@@ -30,9 +30,14 @@ pub fn deletes_bytes(manifest: &Manifest) -> u64 {
     files.map(|file| file.seal.len).sum()
 }
 
+/// Bytes of the list of files from which documents were read.
+pub fn sources_bytes(manifest: &Manifest) -> u64 {
+    manifest.sources.map_or(0, |file| file.seal.len)
+}
+
 /// Bytes of all files of a commit.
 pub fn total_bytes(manifest: &Manifest) -> u64 {
-    manifest.segments.iter().flat_map(|segment| segment.named_files()).map(|file| file.seal.len).sum()
+    manifest.named_files().map(|file| file.seal.len).sum()
 }
 
 /// Size of one part of the postings of a field, from which bits per posting are computed.

@@ -3,7 +3,8 @@
 use super::search::OutputFormat;
 use crate::failure::{Outcome, output_error};
 use crate::index_size::{
-    PartSize, deletes_bytes, field_stats, kind_bytes, part_sizes, ratio_against_raw, total_bytes,
+    PartSize, deletes_bytes, field_stats, kind_bytes, part_sizes, ratio_against_raw, sources_bytes,
+    total_bytes,
 };
 use crate::{open, size};
 use clap::Args;
@@ -118,7 +119,11 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         ("ids", kind_bytes(manifest, 0, FileKind::Ids)),
         ("stored", kind_bytes(manifest, 0, FileKind::Stored)),
     ];
-    let added = [("keys", kind_bytes(manifest, 0, FileKind::Keys)), ("deletes", deletes_bytes(manifest))];
+    let added = [
+        ("keys", kind_bytes(manifest, 0, FileKind::Keys)),
+        ("deletes", deletes_bytes(manifest)),
+        ("sources", sources_bytes(manifest)),
+    ];
     for (name, bytes) in parts.into_iter().chain(added.into_iter().filter(|(_, bytes)| *bytes > 0)) {
         writeln!(out, "{name:<10}{:>14}", size::show_bytes(bytes))?;
     }
@@ -145,7 +150,11 @@ fn write_deletes(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
     writeln!(out, "{}, which the figures of fields count: {in_segments}", documents(deleted))?;
     match inexact_deletes(index) {
         0 => Ok(()),
-        inexact => writeln!(out, "scores are approximate: {} without stored text", documents(inexact)),
+        inexact => writeln!(
+            out,
+            "scores are approximate: {} without stored text, or of another analysis",
+            documents(inexact)
+        ),
     }
 }
 
@@ -202,6 +211,7 @@ fn as_json(index: &Index) -> Value {
         "stored_bytes": kind_bytes(manifest, 0, FileKind::Stored),
         "keys_bytes": kind_bytes(manifest, 0, FileKind::Keys),
         "deletes_bytes": deletes_bytes(manifest),
+        "sources_bytes": sources_bytes(manifest),
         "fields": fields.collect::<Vec<_>>(),
     })
 }

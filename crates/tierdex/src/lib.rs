@@ -182,7 +182,7 @@ pub use tierdex_io as io;
 #[doc(hidden)]
 pub mod internal {
     pub mod bytes {
-        pub use crate::bytes::{ByteReader, push_varint};
+        pub use crate::bytes::{ByteReader, push_bytes, push_varint};
     }
     pub mod cache {
         pub use tierdex_cache::{CacheStats, GhostCaches, GhostCounts, PolicyKind};

@@ -201,8 +201,14 @@ impl Manifest {
         self.sources.iter().for_each(|file| file.write(out));
     }
 
+    /// Names of all files, with that of the manifest.
+    pub fn file_names(&self) -> impl Iterator<Item = String> + '_ {
+        let manifest = Manifest::file_name(self.generation);
+        self.named_files().map(|file| file.name).chain([manifest])
+    }
+
     /// All files but the manifest itself.
-    pub(crate) fn named_files(&self) -> impl Iterator<Item = NamedFile> + '_ {
+    pub fn named_files(&self) -> impl Iterator<Item = NamedFile> + '_ {
         let of_segments = self.segments.iter().flat_map(ManifestSegment::named_files);
         of_segments.chain(self.sources.map(|file| file.named(FileKind::Sources)))
     }
@@ -214,8 +220,7 @@ impl Manifest {
         if names.iter().filter_map(|name| parse_generation(name)).max() > Some(self.generation) {
             return Ok(Vec::new());
         }
-        let mut named: HashSet<String> = self.named_files().map(|file| file.name).collect();
-        named.insert(Manifest::file_name(self.generation));
+        let named: HashSet<String> = self.file_names().collect();
         Ok(names.into_iter().filter(|name| is_removable(name) && !named.contains(name)).collect())
     }
 }

@@ -5,7 +5,6 @@ use super::{
     Answer, AnswerOptions, answer_query, answer_text, index_in_memory, model::Model, random::Random,
 };
 use std::{collections::BTreeSet, path::Path, sync::Arc};
-use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, FaultDisk, FaultPlan, MemDisk, OpClass};
 use tierdex::schema::{Field, Schema, Tokenizer};
@@ -404,8 +403,7 @@ fn compare_answers(index: &Index, expected: &Answers) -> Result<(), String> {
 pub fn check_no_orphans(disk: &dyn Disk, index: Option<&Index>) -> tierdex::Result<()> {
     let mut named = BTreeSet::new();
     if let Some(manifest) = index.map(Index::manifest) {
-        named.insert(Manifest::file_name(manifest.generation));
-        manifest.segments.iter().for_each(|segment| named.extend(segment.file_names()));
+        named.extend(manifest.file_names());
     }
     let found: BTreeSet<String> = disk.list()?.into_iter().filter(|name| name != "write.lock").collect();
     match found.symmetric_difference(&named).next() {
