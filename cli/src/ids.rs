@@ -1,9 +1,9 @@
-//! The ids of documents that a command line names, and the documents that have them.
+//! The ids of documents that a command line names.
 
 use crate::{failure::Failure, failure::Outcome, line_reader::LineReader};
 use clap::Args;
-use std::{collections::HashMap, path::PathBuf};
-use tierdex::{Index, limits::ID_BYTES_MAX};
+use std::path::PathBuf;
+use tierdex::limits::ID_BYTES_MAX;
 
 /// Arguments for ids. Shared by `delete` and `get`.
 #[derive(Args)]
@@ -35,24 +35,4 @@ impl IdArguments {
         }
         Ok(ids)
     }
-}
-
-/// The document with each id, of several the last one; `None` if there is none. In an updatable index a page
-/// of keys is read for each id and segment; in another one all ids are read once.
-pub fn find_documents(index: &Index, ids: &[String]) -> tierdex::Result<Vec<Option<u32>>> {
-    let searcher = index.searcher();
-    if index.is_updatable() {
-        return ids.iter().map(|id| searcher.find_id(id)).collect();
-    }
-    let numbers: HashMap<&str, usize> =
-        ids.iter().zip(0..).map(|(id, number)| (id.as_str(), number)).collect();
-    let mut documents = vec![None; ids.len()];
-    searcher.scan_ids(
-        |id| numbers.contains_key(id),
-        |document, id| {
-            documents[numbers[id]] = Some(document);
-            Ok(())
-        },
-    )?;
-    Ok(ids.iter().map(|id| documents[numbers[id.as_str()]]).collect())
 }

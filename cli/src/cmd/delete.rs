@@ -3,7 +3,7 @@
 use super::index::checked_memory;
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
-use crate::ids::{IdArguments, find_documents};
+use crate::ids::IdArguments;
 use crate::{index_job::commit_in_doubt, index_size::total_bytes, interrupt, open};
 use crate::{messages::make_printable, size::show_count};
 use clap::{ArgGroup, Args};
@@ -119,7 +119,7 @@ fn preview_deletes(arguments: &DeleteCommandArguments, selection: &DeleteSelecti
     let index = open::index(&arguments.dir)?;
     selection.check_updatable(index.is_updatable(), &arguments.dir)?;
     let mut documents = match selection {
-        DeleteSelection::Ids(ids) => find_documents(&index, ids)?.into_iter().flatten().collect(),
+        DeleteSelection::Ids(ids) => index.searcher().find_ids(ids)?.into_iter().flatten().collect(),
         DeleteSelection::Matches(text) => find_matches(&index, text)?,
     };
     documents.sort_unstable();

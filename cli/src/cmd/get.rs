@@ -1,7 +1,7 @@
 //! `tierdex get`: prints stored documents by their ids.
 
 use crate::failure::{Failure, Outcome, output_error};
-use crate::ids::{IdArguments, find_documents};
+use crate::ids::IdArguments;
 use crate::{messages, open};
 use clap::{ArgGroup, Args};
 use serde_json::{Map, Value};
@@ -32,7 +32,7 @@ pub fn run_get(arguments: &GetCommandArguments) -> Outcome {
     let searcher = index.searcher();
     let mut missing = Vec::new();
     let mut out = BufWriter::new(stdout().lock());
-    for (id, document) in ids.iter().zip(find_documents(&index, &ids)?) {
+    for (id, document) in ids.iter().zip(searcher.find_ids(&ids)?) {
         match document {
             Some(document) => {
                 let stored = searcher.stored(document)?.unwrap_or_default();

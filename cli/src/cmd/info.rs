@@ -148,7 +148,7 @@ fn write_deletes(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
     let in_segments = in_segments.collect::<Vec<_>>().join(", ");
     let documents = |number| size::show_count(number, "deleted document", "deleted documents");
     writeln!(out, "{}, which the figures of fields count: {in_segments}", documents(deleted))?;
-    match inexact_deletes(index) {
+    match index.inexact_deletes() {
         0 => Ok(()),
         inexact => writeln!(
             out,
@@ -156,12 +156,6 @@ fn write_deletes(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
             documents(inexact)
         ),
     }
-}
-
-/// Number of deleted documents in segments whose document frequencies count them.
-fn inexact_deletes(index: &Index) -> u64 {
-    let inexact = index.segments().iter().filter(|segment| !segment.are_frequencies_exact());
-    inexact.filter_map(|segment| Some(u64::from(segment.deleted()?.len()))).sum()
 }
 
 fn as_json(index: &Index) -> Value {
@@ -203,7 +197,7 @@ fn as_json(index: &Index) -> Value {
         "updatable": index.is_updatable(),
         "documents": manifest.live_documents(),
         "deleted_documents": manifest.documents() - manifest.live_documents(),
-        "scores_exact": inexact_deletes(index) == 0,
+        "scores_exact": index.inexact_deletes() == 0,
         "segments": manifest.segments.len(),
         "documents_by_segment": segments.collect::<Vec<_>>(),
         "bytes": total_bytes(manifest),

@@ -44,6 +44,16 @@ fn check(disk: &Arc<dyn Disk>, schema: &Schema, model: &Model, random: &mut Rand
         }
     }
     assert_eq!(searcher.find_id("no such id").unwrap(), None);
+    // Of many ids at once, by keys and by a scan of an index without them.
+    let ids = model.0.iter().map(|document| document.id.as_str());
+    let ids: Vec<&str> = ids.clone().chain(["no such id"]).chain(ids.rev()).collect();
+    for index in [&index, &fresh] {
+        let searcher = index.searcher();
+        for (found, id) in searcher.find_ids(&ids).unwrap().into_iter().zip(&ids) {
+            let found = found.map(|document| searcher.id(document).unwrap());
+            assert_eq!(found.as_deref(), Some(*id).filter(|id| *id != "no such id"), "{what}");
+        }
+    }
     // The numbers of documents differ, their order does not.
     let compared = |index: &Index, query: &Query, k| {
         let look = AnswerOptions { k, shown: 3, ..AnswerOptions::default() };

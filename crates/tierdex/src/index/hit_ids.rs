@@ -10,6 +10,7 @@ use crate::{
     limits::ID_BYTES_MAX,
     segment::read::{BlockSource, FILES},
 };
+use std::collections::HashMap;
 
 const _: () = assert!(ID_BYTES_MAX < HitIds::UNREAD as usize);
 
@@ -54,17 +55,33 @@ impl Searcher {
     /// # Errors
     /// [`Error::Storage`] when a file cannot be read or is damaged.
     pub fn find_id(&self, id: &str) -> Result<Option<u32>> {
-        let mut found = None;
-        if !self.index().is_updatable() {
-            self.scan_ids(
-                |of| of == id,
-                |document, _| {
-                    found = Some(document);
-                    Ok(())
-                },
-            )?;
-            return Ok(found);
+        Ok(self.find_ids(&[id])?[0])
+    }
+
+    /// The last document with each external id, in the order of `ids`, as [`Searcher::find_id`]. In an index
+    /// that is not updatable all ids are read once.
+    ///
+    /// # Errors
+    /// As [`Searcher::find_id`].
+    pub fn find_ids(&self, ids: &[impl AsRef<str>]) -> Result<Vec<Option<u32>>> {
+        let ids = ids.iter().map(AsRef::as_ref);
+        if self.index().is_updatable() {
+            return ids.map(|id| self.find_by_keys(id)).collect();
         }
+        let slots: HashMap<&str, usize> = ids.clone().zip(0..).collect();
+        let mut found = vec![None; ids.len()];
+        self.scan_ids(
+            |id| slots.contains_key(id),
+            |document, id| {
+                found[slots[id]] = Some(document);
+                Ok(())
+            },
+        )?;
+        Ok(ids.map(|id| found[slots[id]]).collect())
+    }
+
+    fn find_by_keys(&self, id: &str) -> Result<Option<u32>> {
+        let mut found = None;
         for ((seed, segment), base) in self.index().segments_with_seeds().zip(self.bases()) {
             let document = find_id(segment, seed, id)?;
             found = document.map(|document| base + document).or(found);

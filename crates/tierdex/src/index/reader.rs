@@ -180,6 +180,14 @@ impl Index {
         self.manifests().all(|manifest| manifest.key_seed.is_some())
     }
 
+    /// Number of deleted documents in segments whose document frequencies count them, since their terms are
+    /// not known: without stored values scores are approximate until a merge.
+    #[doc(hidden)]
+    pub fn inexact_deletes(&self) -> u64 {
+        let inexact = self.segments().iter().filter(|segment| !segment.are_frequencies_exact());
+        inexact.filter_map(|segment| Some(u64::from(segment.deleted()?.len()))).sum()
+    }
+
     /// The segments, each with the seed of its keys; none of an index that is not updatable.
     pub(super) fn segments_with_seeds(&self) -> impl Iterator<Item = (KeySeed, &OpenSegment)> {
         self.0.parts.iter().flat_map(|part| {

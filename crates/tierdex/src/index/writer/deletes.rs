@@ -92,23 +92,28 @@ impl IndexWriter {
     /// [`Error::Usage`] if the index is not updatable, [`Error::TooLarge`] if the id is too long: nothing is
     /// deleted, and the writer stays usable. Other errors stop the writer.
     pub fn delete(&mut self, id: &str) -> Result<()> {
+        self.delete_before(id, self.documents())
+    }
+
+    /// As [`IndexWriter::delete`] was called when the writer had this number of documents
+    /// ([`IndexWriter::documents`]), since the last commit: later documents with the id stay.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::delete`].
+    #[doc(hidden)]
+    pub fn delete_before(&mut self, id: &str, documents: u64) -> Result<()> {
         self.check_poisoned()?;
         let seed = self.key_seed.ok_or_else(not_updatable)?;
         if id.len() > ID_BYTES_MAX {
             return Err(layout::id_too_long(id.len()));
         }
         // The limit of documents is that of their numbers.
-        let before = self.documents() as u32;
-        self.deleted_ids.add(seed, id, before);
+        self.deleted_ids.add(seed, id, documents as u32);
         let bytes_max = self.deleted_ids_bytes_max();
         if self.deleted_ids.memory() < bytes_max {
             return Ok(());
         }
-        self.seal_batch()?;
-        self.run_step(|writer| {
-            writer.finish_segment()?;
-            writer.resolve_deleted_ids()
-        })
+        self.resolve_all_ids()
     }
 
     /// Deletes the documents of the last commit with these ids, unless this writer has written a document
@@ -117,24 +122,22 @@ impl IndexWriter {
     /// # Errors
     /// As [`IndexWriter::delete`].
     pub fn delete_committed<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) -> Result<u64> {
+        self.resolve_all_ids()?;
+        let before = self.pending_documents();
+        let committed = self.committed.documents();
+        ids.into_iter().try_for_each(|id| self.delete_before(id, committed))?;
+        self.resolve_all_ids()?;
+        Ok(self.pending_documents() - before)
+    }
+
+    /// Finishes the segment under construction, and looks up the documents of all ids that were written or
+    /// deleted.
+    fn resolve_all_ids(&mut self) -> Result<()> {
         self.seal_batch()?;
         self.run_step(|writer| {
             writer.finish_segment()?;
             writer.resolve_deleted_ids()
-        })?;
-        let seed = self.key_seed.ok_or_else(not_updatable)?;
-        let before = self.pending_documents();
-        for id in ids {
-            if id.len() > ID_BYTES_MAX {
-                return Err(layout::id_too_long(id.len()));
-            }
-            self.deleted_ids.add(seed, id, self.committed.documents() as u32);
-            if self.deleted_ids.memory() >= self.deleted_ids_bytes_max() {
-                self.run_step(IndexWriter::resolve_deleted_ids)?;
-            }
-        }
-        self.run_step(IndexWriter::resolve_deleted_ids)?;
-        Ok(self.pending_documents() - before)
+        })
     }
 
     fn deleted_ids_bytes_max(&self) -> usize {
