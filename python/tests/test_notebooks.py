@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,9 +46,17 @@ def test_an_experiment_and_its_plot(tmp_path: Path) -> None:
 
 
 def test_larger_than_memory_and_its_picture(tmp_path: Path) -> None:
-    printed = run("larger_than_memory", tmp_path, "60000", tmp_path / "cache.svg")
-    rates = next(line for line in printed.splitlines() if line.startswith("hit rate")).split()
-    assert float(rates[2]) < 0.5 < float(rates[5])
+    printed = run("larger_than_memory", tmp_path, "100000", tmp_path / "cache.svg")
+
+    def numbers(start: str) -> list[float]:
+        line = next(line for line in printed.splitlines() if line.startswith(start))
+        return [float(number) for number in re.findall(r"\d+\.\d+", line)]
+
+    assert numbers("the index is")[0] > 3
+    over_all, over_few = numbers("hit rate")
+    assert over_all < over_few - 0.1 and over_few > 0.9
+    over_all, over_few = numbers("MB read")
+    assert over_all > 0.3 and over_few < 0.1
     assert "<svg" in (tmp_path / "cache.svg").read_text()
 
 
