@@ -4,7 +4,7 @@ use crate::writer_handle::{WriterHandle, writer_ended_error};
 use crate::{errors::issue_warning, pieces::Piece};
 use pyo3::prelude::*;
 use std::time::{Duration, Instant};
-use tierdex_python_writer::Documents;
+use tierdex_python_writer::Changes;
 
 /// Time between two calls of a progress function.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -36,17 +36,17 @@ impl<'c, 'py> DocumentUpload<'c, 'py> {
         if piece.documents() == 0 {
             return Ok(());
         }
-        let (documents, mut piece) = (piece.documents(), Some(piece));
-        let pushed = self.writer.wait(self.py, |state| state.add_piece(&mut piece, documents));
+        let (changes, mut piece) = (piece.count(), Some(piece));
+        let pushed = self.writer.wait(self.py, |state| state.add_piece(&mut piece, changes));
         let pushed = pushed.inspect_err(|_| {
             if let Ok(thread) = self.writer.thread(self.py) {
                 // If the writer has ended, the next call says so.
-                let _ = thread.step(|state| state.keep_piece(&mut piece, documents));
+                let _ = thread.step(|state| state.keep_piece(&mut piece, changes));
             }
         });
         let before = format!("; {} documents of this call were added before", self.added);
         pushed?.map_err(|end| writer_ended_error(self.py, end, &before))?;
-        self.added += documents;
+        self.added += changes.documents;
         Ok(())
     }
 

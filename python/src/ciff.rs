@@ -12,7 +12,7 @@ use tierdex::{Error, Index, IndexWriter, Merge, StopSignal, WriterOptions};
 
 /// Writes an index from an uncompressed CIFF file; `name` is the name of the file in messages.
 #[pyfunction]
-#[pyo3(signature = (file, name, path, schema, overwrite))]
+#[pyo3(signature = (file, name, path, schema, overwrite, updatable))]
 pub fn _ciff_import<'py>(
     py: Python<'py>,
     file: PathBuf,
@@ -20,11 +20,12 @@ pub fn _ciff_import<'py>(
     path: PathBuf,
     schema: SchemaTuple,
     overwrite: bool,
+    updatable: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard_entry_point(py, || {
         let schema = Schema { stored: Stored::Nothing, ..schema_from_tuple(py, schema)? };
         let stop = StopSignal::default();
-        let options = WriterOptions { stop: stop.clone(), ..WriterOptions::default() };
+        let options = WriterOptions { updatable, stop: stop.clone(), ..WriterOptions::default() };
         let imported = wait::run_interruptible(py, Some(&stop), move || {
             let mut input = File::open(&file).map_err(|error| file_error("open", &file, &error))?;
             let mut writer = match overwrite {

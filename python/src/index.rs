@@ -13,9 +13,9 @@ use crate::writer::{OpenWriter, Writer};
 use crate::{document::Document, explain::explanation_dict, hits::Hits, stats, text::Text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{collections::HashMap, path::PathBuf};
 use tierdex::{
     Engine, EngineOptions, IndexWriter, Merge, Priority, SearchHit, SearchRequest, Snapshot, WriterOptions,
     analysis::Analyzer,
@@ -156,13 +156,14 @@ impl OpenOptions {
 impl Index {
     /// Creates an empty index with the schema that `tierdex.Schema` passes.
     #[staticmethod]
-    #[pyo3(signature = (path, schema, overwrite, dram, threads, hits_max, refresh))]
+    #[pyo3(signature = (path, schema, overwrite, updatable, dram, threads, hits_max, refresh))]
     #[allow(clippy::too_many_arguments, reason = "called by tierdex.Index.create alone")]
     fn _create(
         py: Python<'_>,
         path: PathBuf,
         schema: SchemaTuple,
         overwrite: bool,
+        updatable: bool,
         dram: Option<&Bound<'_, PyAny>>,
         threads: Option<usize>,
         hits_max: usize,
@@ -172,7 +173,7 @@ impl Index {
             let options = OpenOptions::read_options(dram, threads, hits_max, refresh)?;
             let (schema, dir) = (schema_from_tuple(py, schema)?, path.clone());
             wait::run_interruptible(py, None, move || {
-                let options = WriterOptions::default();
+                let options = WriterOptions { updatable, ..WriterOptions::default() };
                 let mut writer = match overwrite {
                     true => IndexWriter::replace(&dir, schema, options),
                     false => IndexWriter::create(&dir, schema, options),
@@ -394,29 +395,17 @@ impl Index {
         })
     }
 
-    /// Documents with these ids, in order of `ids`; `None` where there is none. One pass over all ids.
+    /// Documents with these ids, in order of `ids`; `None` where there is none.
     fn _get_many(&self, py: Python<'_>, ids: Vec<Text>) -> PyResult<Vec<Option<Document>>> {
         guard_entry_point(py, || {
             let (_, snapshot) = self.engine_and_snapshot(py)?;
             wait::run_interruptible(py, None, move || {
-                let wanted: HashMap<&str, usize> =
-                    ids.iter().enumerate().rev().map(|(position, id)| (&**id, position)).collect();
-                let mut found: HashMap<&str, u32> = HashMap::new();
-                snapshot.scan_ids(
-                    |id| wanted.contains_key(id),
-                    |document, id| {
-                        if let Some((id, _)) = wanted.get_key_value(id) {
-                            // The last of documents with equal ids: it was added last.
-                            found.insert(id, document);
-                        }
-                        Ok(())
-                    },
-                )?;
-                let read = |id: &Text| match found.get(&**id) {
-                    Some(document) => Document::read(&snapshot, *document, id.to_string()).map(Some),
-                    None => Ok(None),
-                };
-                Ok(ids.iter().map(read).collect::<tierdex::Result<Vec<_>>>()?)
+                let ids: Vec<&str> = ids.iter().map(|id| &**id).collect();
+                let found = ids.iter().zip(snapshot.searcher().find_ids(&ids)?);
+                let read = found.map(|(id, document)| {
+                    document.map(|document| Document::read(&snapshot, document, id.to_string())).transpose()
+                });
+                Ok(read.collect::<tierdex::Result<Vec<_>>>()?)
             })
         })
     }

@@ -7,6 +7,7 @@ mod batch;
 mod ciff;
 mod column;
 mod columns;
+mod deletes;
 mod document;
 mod documents;
 mod errors;

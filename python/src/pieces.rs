@@ -1,16 +1,18 @@
-//! Pieces of documents, which threads analyse without the GIL, and the rules for ids and sizes.
+//! Pieces of changes, whose documents threads analyse without the GIL, and the rules for ids and sizes.
 
+use crate::deletes::Deletes;
 use crate::errors::{limit_error, usage_error};
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{exceptions::PyOverflowError, intern, prelude::*};
+use std::fmt::Arguments;
 use tierdex::{DocumentRef, check_id, limits::ID_BYTES_MAX};
-use tierdex_python_writer::Documents;
+use tierdex_python_writer::{ChangeCount, Changes};
 
 /// Size of the piece that a thread analyses at once, in bytes of text.
 pub const PIECE_BYTES: usize = 256 << 10;
 
-/// Documents, one after the other in one string. They are copies: neither Python nor Arrow libraries change
-/// or release their memory while a thread analyses them.
+/// Documents, one after the other in one string, and deletes between them. They are copies: neither Python
+/// nor Arrow libraries change or release their memory while a thread analyses them.
 #[derive(Default)]
 pub struct Piece {
     /// The id of each document, its values, and what it has beside its members.
@@ -18,6 +20,8 @@ pub struct Piece {
     /// The member of each value, and the end of the value in the string.
     values: Vec<(usize, usize)>,
     documents: Vec<DocumentEnds>,
+    /// The deletes, each with the number of documents before it.
+    pub deletes: Deletes,
 }
 
 /// The ends of the parts of a document.
@@ -31,12 +35,13 @@ struct DocumentEnds {
     text: usize,
 }
 
-impl Documents for Piece {
+impl Changes for Piece {
     fn append(&mut self, other: Piece) {
-        if self.documents.is_empty() {
+        if self.count() == ChangeCount::default() {
             *self = other;
             return;
         }
+        self.deletes.append(other.deletes, self.documents());
         let (text, values) = (self.text.len(), self.values.len());
         self.text.push_str(&other.text);
         self.values.extend(other.values.into_iter().map(|(member, end)| (member, text + end)));
@@ -47,16 +52,31 @@ impl Documents for Piece {
         }));
     }
 
-    fn documents(&self) -> u64 {
-        self.documents.len() as u64
+    fn count(&self) -> ChangeCount {
+        ChangeCount { documents: self.documents(), deletes: self.deletes.count() }
     }
 
     fn is_full(&self) -> bool {
-        self.text.len() >= PIECE_BYTES
+        self.text.len() + self.deletes.ids_bytes() >= PIECE_BYTES
     }
 }
 
 impl Piece {
+    /// Number of documents.
+    pub fn documents(&self) -> u64 {
+        self.documents.len() as u64
+    }
+
+    /// Appends the delete with this number of a call, by its id.
+    pub fn append_delete(&mut self, id: &Bound<'_, PyAny>, number: usize) -> PyResult<()> {
+        let documents = self.documents();
+        self.deletes.append_id(documents, |text| {
+            let (start, of) = (text.len(), format_args!("delete {number}"));
+            append_id(text, id, of)?;
+            check_id_size(id.py(), text.len() - start, of)
+        })
+    }
+
     /// Calls `add` with each document.
     pub fn for_each_document<E>(
         &self,
@@ -113,7 +133,8 @@ impl NewDocument<'_> {
     /// Begins a document with its id.
     pub fn begin<'p>(piece: &'p mut Piece, id: &Bound<'_, PyAny>, number: u64) -> PyResult<NewDocument<'p>> {
         let mut new = NewDocument { piece, number, id: 0, replaced: 0 };
-        new.append_id(id)?;
+        append_id(&mut new.piece.text, id, format_args!("document {number}"))?;
+        new.id = new.piece.text.len();
         Ok(new)
     }
 
@@ -141,25 +162,6 @@ impl NewDocument<'_> {
         check_sizes(py, self.id - start, text, bytes_max, self.number)?;
         self.piece.finish_document(self.id);
         Ok(self.replaced)
-    }
-
-    fn append_id(&mut self, id: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (start, number) = (self.piece.text.len(), self.number);
-        if let Ok(id) = id.cast::<PyString>() {
-            let id = id.to_str().map_err(|_| {
-                usage_error(id.py(), format!("the id of document {number} has a lone surrogate"))
-            })?;
-            self.piece.text.push_str(id);
-        } else if is_integer(id)? {
-            self.piece.text.push_str(&decimal_digits(id, number)?);
-        } else {
-            let (value, kind) = (id.repr()?, id.get_type().name()?);
-            let message = format!("the id of document {number} is {value}, a {kind}; ids are str or int");
-            return Err(usage_error(id.py(), message));
-        }
-        self.id = self.piece.text.len();
-        check_id(&self.piece.text[start..])
-            .map_err(|what| usage_error(id.py(), format!("document {number}: {what}")))
     }
 
     fn append_value(&mut self, member: usize, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -207,12 +209,35 @@ pub fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }
 
+/// Appends the id of a document or of a delete.
+fn append_id(text: &mut String, id: &Bound<'_, PyAny>, of: Arguments<'_>) -> PyResult<()> {
+    let start = text.len();
+    if let Ok(id) = id.cast::<PyString>() {
+        let error = |_| usage_error(id.py(), format!("the id of {of} has a lone surrogate"));
+        text.push_str(id.to_str().map_err(error)?);
+    } else if is_integer(id)? {
+        text.push_str(&decimal_digits(id, of)?);
+    } else {
+        let (value, kind) = (id.repr()?, id.get_type().name()?);
+        let message = format!("the id of {of} is {value}, a {kind}; ids are str or int");
+        return Err(usage_error(id.py(), message));
+    }
+    check_id(&text[start..]).map_err(|what| usage_error(id.py(), format!("{of}: {what}")))
+}
+
+fn check_id_size(py: Python<'_>, bytes: usize, of: Arguments<'_>) -> PyResult<()> {
+    if bytes > ID_BYTES_MAX {
+        return Err(limit_error(
+            py,
+            format!("the id of {of} has {bytes} bytes; the limit is {ID_BYTES_MAX}"),
+        ));
+    }
+    Ok(())
+}
+
 /// Rejects ids that are too long, and documents for which the writer has no memory.
 pub fn check_sizes(py: Python<'_>, id: usize, text: usize, bytes_max: usize, number: u64) -> PyResult<()> {
-    if id > ID_BYTES_MAX {
-        let message = format!("the id of document {number} has {id} bytes; the limit is {ID_BYTES_MAX}");
-        return Err(limit_error(py, message));
-    }
+    check_id_size(py, id, format_args!("document {number}"))?;
     if text > bytes_max {
         return Err(limit_error(
             py,
@@ -232,7 +257,7 @@ fn is_integer(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The decimal digits of an integer.
-fn decimal_digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
+fn decimal_digits(id: &Bound<'_, PyAny>, of: Arguments<'_>) -> PyResult<String> {
     let py = id.py();
     match id.extract::<i64>() {
         Ok(small) => return Ok(small.to_string()),
@@ -242,7 +267,7 @@ fn decimal_digits(id: &Bound<'_, PyAny>, number: u64) -> PyResult<String> {
     let large = py.import("operator")?.call_method1("index", (id,))?;
     // Python converts no integer of more than some thousand digits.
     let digits = py.get_type::<PyInt>().call_method1("__repr__", (large,));
-    let too_long = |_| limit_error(py, format!("the id of document {number} is an int of too many digits"));
+    let too_long = |_| limit_error(py, format!("the id of {of} is an int of too many digits"));
     Ok(digits.map_err(too_long)?.str()?.to_string())
 }
 

@@ -65,6 +65,14 @@ impl QuerySource {
         Err(wrong_query_type(object))
     }
 
+    /// Whether there is no text and no term.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            QuerySource::Text(text) => text.trim().is_empty(),
+            QuerySource::Weights(weights) => weights.is_empty(),
+        }
+    }
+
     /// The query, and warnings: notes on parts that look like operators and are text, and what the lenient
     /// syntax ignores. Terms of weights are looked up in `field`.
     pub fn parse(&self, schema: &Schema, syntax: Syntax, field: usize) -> Result<(Query, Vec<Error>), Error> {

@@ -11,16 +11,20 @@ pub fn stats_dict<'py>(
     snapshot: &Snapshot,
 ) -> PyResult<Bound<'py, PyDict>> {
     let index = snapshot.index();
-    let manifest = index.manifest();
-    let files = manifest.segments.iter().flat_map(|segment| &segment.files);
+    let segments = || index.manifests().flat_map(|manifest| &manifest.segments);
+    let files = segments().flat_map(|segment| segment.named_files());
     let out = PyDict::new(py);
     out.set_item("generation", index.generation())?;
+    let written: u64 = index.manifests().map(|manifest| manifest.documents()).sum();
+    out.set_item("updatable", index.is_updatable())?;
     out.set_item("documents", index.documents())?;
-    out.set_item("segments", manifest.segments.len())?;
+    out.set_item("deleted_documents", written - index.documents())?;
+    out.set_item("scores_exact", index.inexact_deletes() == 0)?;
+    out.set_item("segments", segments().count())?;
     out.set_item("bytes", files.map(|file| file.seal.len).sum::<u64>())?;
     let fields = PyDict::new(py);
     for (number, field) in index.schema().fields.iter().enumerate() {
-        let of = || manifest.segments.iter().map(|segment| segment.stats(number));
+        let of = || segments().map(|segment| segment.stats(number));
         let one = PyDict::new(py);
         let documents = of().map(|stats| u64::from(stats.documents)).sum::<u64>();
         let tokens = of().map(|stats| stats.tokens).sum::<u64>();

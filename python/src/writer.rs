@@ -1,12 +1,14 @@
-//! `tierdex.Writer`: adds documents to an index and commits them.
+//! `tierdex.Writer`: adds documents to an index, deletes documents, and commits.
 //!
 //! Documents are read before the state of the writer is locked, as their methods may do anything, even call
 //! the writer. Then a call repeats its step on the state (see `tierdex_python_writer`) until it is done; it
 //! waits without the GIL and checks for signals meanwhile.
 
 use crate::adding::{DocumentUpload, warn_of_replaced};
+use crate::deletes::Matches;
 use crate::documents::{DocumentReader, IgnoredNames, quoted_names};
 use crate::errors::{Failure, guard_entry_point, issue_warning, usage_error};
+use crate::query::{QuerySource, Syntax, field_number};
 use crate::writer_handle::{WriterHandle, describe_loss, writer_ended_error};
 use crate::writer_thread::{State, WriterFailure, WriterThread};
 use crate::{pieces::Piece, text::Text, wait};
@@ -15,12 +17,12 @@ use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyImportError, PyKeyboardInterrupt, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::{ffi::ArrayReader, input::AnyArray};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierdex::schema::{Field, Schema, Stored};
-use tierdex::{IndexWriter, StopSignal, WriterOptions, io::PosixDisk};
-use tierdex_python_writer::{CommitOrder, Documents, End, Ticket};
+use tierdex::{Error, Index, IndexWriter, SearchOptions, StopSignal, WriterOptions, io::PosixDisk};
+use tierdex_python_writer::{Changes, CommitOrder, End, Ticket};
 
 /// Interval between attempts to lock an index.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
@@ -33,6 +35,9 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 pub struct Writer {
     on_commit: OnCommit,
     merge: Option<bool>,
+    /// The directory of the index.
+    path: PathBuf,
+    updatable: bool,
     bytes_max: usize,
     schema: Arc<Schema>,
     /// Reads the mappings that `add` takes.
@@ -90,14 +95,17 @@ impl Writer {
         on_commit: OnCommit,
     ) -> PyResult<Writer> {
         let stop = StopSignal::default();
-        let (bytes_max, schema, thread) = wait::run_interruptible(py, Some(&stop.clone()), move || {
-            let writer = opening.run(&stop)?;
-            let (bytes_max, schema) = (writer.document_bytes_max(), writer.schema().clone());
-            Ok((bytes_max, schema, WriterThread::start(writer, opening.threads)?))
-        })?;
+        let path = opening.path.clone();
+        let (updatable, bytes_max, schema, thread) =
+            wait::run_interruptible(py, Some(&stop.clone()), move || {
+                let writer = opening.run(&stop)?;
+                let (updatable, bytes_max) = (writer.is_updatable(), writer.document_bytes_max());
+                let schema = writer.schema().clone();
+                Ok((updatable, bytes_max, schema, WriterThread::start(writer, opening.threads)?))
+            })?;
         let reader = DocumentReader::new(py, &schema, DEFAULT_MEMBER_NAMES, bytes_max)?;
         let (thread, ignored) = (WriterHandle::new(thread), IgnoredNames::default());
-        Ok(Writer { on_commit, merge, bytes_max, schema, reader, ignored, thread })
+        Ok(Writer { on_commit, merge, path, updatable, bytes_max, schema, reader, ignored, thread })
     }
 
     /// Appends a document to a piece, and warns of members that are ignored; returns the number of values in
@@ -253,7 +261,62 @@ impl Writer {
         })
     }
 
-    /// Makes all added documents durable and visible; returns the generation of the commit. `merge` merges
+    /// Rejects an index in which documents are not found by their ids.
+    fn check_updatable(&self, py: Python<'_>) -> PyResult<()> {
+        guard_entry_point(py, || {
+            self.thread.position(py)?;
+            if self.updatable {
+                return Ok(());
+            }
+            let message = "the index is not updatable: its documents are not found by their ids; create it \
+                           with Index.create(path, schema, updatable=True)";
+            Err(usage_error(py, message))
+        })
+    }
+
+    /// Deletes the documents with these ids that were added before. If it raises, nothing is deleted.
+    fn delete(&self, py: Python<'_>, ids: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+        guard_entry_point(py, || {
+            self.check_updatable(py)?;
+            let mut piece = Piece::default();
+            for (number, id) in ids.iter().enumerate() {
+                piece.append_delete(id, number)?;
+            }
+            self.thread.call(py, |state| state.add(&mut piece))
+        })
+    }
+
+    /// Deletes the documents of the last commit that match a query; returns their number.
+    #[pyo3(signature = (query, *, field))]
+    fn delete_matches(&self, py: Python<'_>, query: &Bound<'_, PyAny>, field: Option<Text>) -> PyResult<u64> {
+        guard_entry_point(py, || {
+            self.thread.position(py)?;
+            let source = Arc::new((QuerySource::from_python(query)?, field.map(Text::into_string)));
+            loop {
+                let (commits, changes) = self.thread.call(py, |state| state.commits())?;
+                if changes.documents > 0 {
+                    let message = format!(
+                        "a query finds the documents of the last commit, and {} were added since: commit \
+                         before, or delete by ids",
+                        changes.documents
+                    );
+                    return Err(usage_error(py, message));
+                }
+                let (path, given) = (self.path.clone(), source.clone());
+                let find = move || Ok(find_matches(&path, &given.0, given.1.as_deref())?);
+                let matches = wait::run_interruptible(py, None, find)?;
+                let deleted = matches.documents.len() as u64;
+                let mut piece = Piece::default();
+                piece.deletes.append_matches(matches);
+                // Otherwise another thread has changed the index meanwhile.
+                if self.thread.call(py, |state| state.add_to_commit(commits, &mut piece))? {
+                    return Ok(deleted);
+                }
+            }
+        })
+    }
+
+    /// Makes all changes durable and visible; returns the generation of the commit. `merge` merges
     /// all segments into one, which is the fastest to search, but writes the whole index again.
     #[pyo3(signature = (*, merge=None))]
     fn commit(&self, py: Python<'_>, merge: Option<bool>) -> PyResult<u64> {
@@ -263,7 +326,7 @@ impl Writer {
         })
     }
 
-    /// Discards the documents since the last commit and closes the writer.
+    /// Discards the changes since the last commit and closes the writer.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
         guard_entry_point(py, || {
             drop(self.thread.wait(py, State::roll_back)?);
@@ -293,12 +356,33 @@ impl Writer {
     #[getter]
     fn added(&self, py: Python<'_>) -> PyResult<u64> {
         guard_entry_point(py, || {
-            match self.thread.thread(py)?.step(|state| (state.end().cloned(), state.added())) {
+            match self.thread.thread(py)?.step(|state| (state.end().cloned(), state.accepted().documents)) {
                 (Some(failed @ End::Failed { .. }), _) => Err(writer_ended_error(py, failed, "")),
                 (_, added) => Ok(added),
             }
         })
     }
+}
+
+/// All documents of the newest commit that match a query.
+fn find_matches(path: &Path, source: &QuerySource, field: Option<&str>) -> Result<Matches, Error> {
+    if source.is_empty() {
+        return Err(Error::Usage("the query is empty; *:* matches all documents".to_string()));
+    }
+    let index = Index::open(path)?;
+    let field = field_number(index.schema(), field)?;
+    let (query, notes) = source.parse(index.schema(), Syntax::Query, field)?;
+    // A part that is read as text could match more than was meant.
+    match notes.into_iter().next() {
+        Some(Error::Query { at, message }) => {
+            return Err(Error::Query { at, message: message + "; nothing was deleted" });
+        }
+        Some(other) => return Err(other),
+        None => (),
+    }
+    let k = usize::try_from(index.documents()).unwrap_or(usize::MAX);
+    let found = index.searcher().search(&query, &SearchOptions { k, ..SearchOptions::default() })?;
+    Ok(Matches { documents: found.hits.iter().map(|hit| hit.document).collect(), index })
 }
 
 /// The arrays of a table, a record batch or a stream. `None` for a data frame of pandas, which is not an

@@ -5,7 +5,7 @@ use crate::writer_thread::{State, WriterFailure, WriterThread};
 use crate::{errors::usage_error, process::ProcessLocal, wait::SIGNAL_CHECK_INTERVAL};
 use pyo3::prelude::*;
 use std::{task::Poll, time::Duration};
-use tierdex_python_writer::{End, Step};
+use tierdex_python_writer::{ChangeCount, End, Step};
 
 /// Time in which the thread of a writer that is dropped should have ended. It ends sooner, unless a device is
 /// slow.
@@ -57,7 +57,7 @@ impl WriterHandle {
 
     /// Number of documents since the last commit; an error if the writer has ended.
     pub fn position(&self, py: Python<'_>) -> PyResult<u64> {
-        let position = |state: &mut State| state.end().cloned().map_or(Ok(state.added()), Err);
+        let position = |state: &mut State| state.end().cloned().map_or(Ok(state.accepted().documents), Err);
         self.thread(py)?.step(position).map_err(|end| writer_ended_error(py, end, ""))
     }
 
@@ -97,12 +97,17 @@ pub fn writer_ended_error(py: Python<'_>, end: End<WriterFailure>, note: &str) -
     }
 }
 
-/// What the failure of a writer means for its documents.
-pub fn describe_loss(failure: &WriterFailure, lost: u64) -> String {
+/// What the failure of a writer means for its changes.
+pub fn describe_loss(failure: &WriterFailure, lost: ChangeCount) -> String {
+    let changes = match lost {
+        ChangeCount { documents, deletes: 0 } => format!("{documents} documents"),
+        ChangeCount { documents: 0, deletes } => format!("{deletes} deletes"),
+        ChangeCount { documents, deletes } => format!("{documents} documents and {deletes} deletes"),
+    };
     let fate = match lost {
-        0 => "no document is lost".to_string(),
-        _ if failure.in_doubt => format!("{lost} documents since the last commit are committed, or lost"),
-        _ => format!("{lost} documents since the last commit are lost"),
+        ChangeCount { documents: 0, deletes: 0 } => "no document is lost".to_string(),
+        _ if failure.in_doubt => format!("{changes} since the last commit are committed, or lost"),
+        _ => format!("{changes} since the last commit are lost"),
     };
     format!("the writer has stopped, open it again: {fate}")
 }

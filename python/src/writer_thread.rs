@@ -1,9 +1,10 @@
-//! The thread of a writer: it has the engine's writer, takes pieces of documents, analyses them on several
-//! threads while Python makes the next ones, and commits.
+//! The thread of a writer: it has the engine's writer, takes pieces of changes, analyses their documents on
+//! several threads while Python makes the next ones, applies deletes, and commits.
 //!
 //! The state is locked for a step alone. A thread that has locked it neither calls Python nor waits for the
 //! GIL, so that the GIL may be held while it is locked. In a forked child it must not be locked.
 
+use crate::deletes::Deletes;
 use crate::errors::{Failure, catch_panic};
 use crate::pieces::Piece;
 use crate::wait::{SIGNAL_CHECK_INTERVAL, thread_error};
@@ -92,16 +93,9 @@ impl SharedState {
             match self.wait(IDLE_WAIT, State::next_task) {
                 Poll::Pending => (),
                 Poll::Ready(Task::Exit) => return Ok(()),
-                Poll::Ready(Task::Analyse) => {
-                    let stop = writer.stop().clone();
-                    let parse =
-                        |piece: Piece, add: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| {
-                            piece.for_each_document(add)
-                        };
-                    writer.ingest(threads, || self.take(&stop), parse, |()| Ok(()))?;
-                }
-                Poll::Ready(Task::Commit(order, documents)) => {
-                    let is_first = writer.documents() == documents;
+                Poll::Ready(Task::Analyse) => self.analyse(writer, threads)?,
+                Poll::Ready(Task::Commit(order, changes)) => {
+                    let is_first = writer.documents() == changes.documents;
                     let merges = order.merge.unwrap_or(is_first);
                     let generation = writer.commit(if merges { Merge::One } else { Merge::Keep })?;
                     self.step(|state| state.committed(generation));
@@ -110,6 +104,32 @@ impl SharedState {
                 }
             }
         }
+    }
+
+    /// Analyses the documents of pieces, then applies their deletes.
+    fn analyse(&self, writer: &mut IndexWriter, threads: usize) -> tierdex::Result<()> {
+        let (before, stop) = (writer.documents(), writer.stop().clone());
+        let (mut deletes, mut documents) = (Deletes::default(), 0);
+        let (mut ids_bytes, mut are_due) = (0, false);
+        let next = || {
+            let piece = if are_due { None } else { self.take(&stop)? };
+            if let Some(piece) = &piece {
+                are_due = piece.deletes.are_due(ids_bytes);
+                ids_bytes += piece.deletes.ids_bytes();
+            }
+            Ok(piece)
+        };
+        let parse = |piece: Piece, add: &mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>| {
+            piece.for_each_document(add)?;
+            Ok((piece.documents(), piece.deletes))
+        };
+        let report = |(of_piece, following)| {
+            deletes.append(following, documents);
+            documents += of_piece;
+            Ok(())
+        };
+        writer.ingest(threads, next, parse, report)?;
+        deletes.apply(writer, before)
     }
 
     /// The next piece; `None` after the last.

@@ -6,8 +6,6 @@ What could wait for ever runs in a process of its own, under a time limit.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 from collections.abc import Iterator
@@ -17,45 +15,8 @@ import pyarrow as pa
 import pytest
 
 import tierdex
-from corpus import documents
+from corpus import documents, in_process
 from tierdex import Index
-
-COMMON = """
-import collections, itertools, os, random, re, resource, signal, sys, threading, time
-import pyarrow as pa
-import tierdex
-
-path = sys.argv[1]
-
-def committed(index):
-    index.refresh()
-    ids = [document.id for document in index.documents(range(len(index)))]
-    assert len(set(ids)) == len(ids), "a document twice"
-    return set(ids)
-
-def run(*bodies):
-    errors = []
-    def catch(body):
-        try:
-            body()
-        except BaseException as error:
-            errors.append(error)
-    threads = [threading.Thread(target=catch, args=(body,)) for body in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-"""
-
-
-def in_process(script: str, *arguments: object, seconds: float = 120) -> str:
-    """Runs a script; returns what it printed."""
-    run = [sys.executable, "-c", COMMON + textwrap.dedent(script), *map(str, arguments)]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=seconds)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_documents_of_three_threads_beside_commits(tmp_path: Path) -> None:

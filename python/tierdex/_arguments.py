@@ -50,6 +50,16 @@ def document_numbers(values: Any) -> list[int]:
     return numbers
 
 
+def document_ids(values: Any) -> list[Any]:
+    """An id of a document, or several, as a list."""
+    if isinstance(values, str) or (hasattr(values, "__index__") and not hasattr(values, "__iter__")):
+        return [values]
+    is_mapping = hasattr(values, "keys") and not hasattr(values, "to_list")
+    if isinstance(values, bytes | bytearray | memoryview) or is_mapping:
+        raise UsageError(f"ids are a str, an int or an iterable of them, not a {type(values).__name__}")
+    return list(items(values))
+
+
 def path_name(path: object) -> str:
     """The path as a ``str``."""
     try:

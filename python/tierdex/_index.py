@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _restore, _tierdex
-from ._arguments import document_numbers, items, path_name, path_names, real_number, whole_number
+from ._arguments import document_ids, document_numbers, items, path_name, path_names, real_number, whole_number
 from ._errors import UsageError
 from ._progress import Reporter
 from ._schema import Schema, field_tuples
@@ -61,6 +61,7 @@ class Index:
         schema: Schema | None = None,
         *,
         overwrite: bool = False,
+        updatable: bool = False,
         dram: int | str | None = None,
         threads: int | None = None,
         hits_max: int = 1000,
@@ -69,6 +70,18 @@ class Index:
         """Create an empty index; the other options are those of :meth:`open`.
 
         ``overwrite`` replaces an index that is there by an empty one, in one step.
+        ``updatable``: documents are found, replaced and deleted by their ids, and each id has one document. It
+        takes 8 bytes a document, and commits look up the ids of new documents in all segments.
+
+        >>> index = Index.create("my-updatable-index", updatable=True)
+        >>> with index.writer() as writer:
+        ...     writer.upsert_many({"id": number, "text": f"draft {number}"} for number in range(4))
+        4
+        >>> with index.writer() as writer:
+        ...     writer.upsert({"id": 0, "text": "final"})
+        ...     writer.delete([1, 2])
+        >>> index.search("draft").ids, index.get("0").text, index.get("1")
+        (['3'], 'final', None)
         """
         schema = schema if schema is not None else Schema()
         return cls(
@@ -76,6 +89,7 @@ class Index:
                 path_name(path),
                 schema._tuple(),
                 overwrite,
+                updatable,
                 *_opening(dram, threads, hits_max, refresh),
             )
         )
@@ -246,17 +260,24 @@ class Index:
     def get(self, id: str) -> _tierdex.Document | None:
         """Read a document by its id, ``None`` if there is none.
 
-        It reads all ids, as the index has no order of them: for many documents use :meth:`get_many`, which
-        reads them once, or :meth:`documents` with document numbers. Of equal ids it takes the last.
+        In an index that is not updatable it reads all ids, and of equal ids it takes the last: for many
+        documents use :meth:`get_many`, which reads them once, or :meth:`documents` with document numbers.
         """
         return self.get_many([id])[0]
 
     def get_many(self, ids: Iterable[str]) -> list[_tierdex.Document | None]:
-        """Read documents by their ids, in their order, with one pass over all ids."""
+        """Read documents by their ids, in their order; ``None`` where there is none.
+
+        In an index that is not updatable it reads all ids once.
+        """
         return self._native._get_many([str(id) for id in items(ids)])
 
     def documents(self, numbers: Iterable[int]) -> list[_tierdex.Document]:
-        """Read documents by their numbers in the newest commit (:attr:`Hit.document`)."""
+        """Read documents by their numbers in the newest commit (:attr:`Hit.document`).
+
+        Deleted documents keep their numbers until segments are merged: the ids of all others are
+        ``search("*:*", k=len(index)).ids``.
+        """
         return self._native._documents(document_numbers(numbers))
 
     def terms(self, prefix: str = "", *, field: str | None = None) -> Iterator[Term]:
@@ -273,6 +294,9 @@ class Index:
     def stats(self) -> dict[str, Any]:
         """Sizes of the index, the memory of the engine by part in bytes, and counters of its requests (times in
         seconds) and its cache.
+
+        ``documents`` are without ``deleted_documents``; the figures of ``fields`` are with them. Without stored
+        documents scores are approximate after deletes (``scores_exact``), until segments are merged.
         """
         return self._native.stats()
 
@@ -332,17 +356,20 @@ class Index:
 
 
 class Writer:
-    """Adds documents to an index; see :meth:`Index.writer`.
+    """Adds documents to an index, and deletes documents; see :meth:`Index.writer`.
 
     As a context manager it commits and closes at the end of the block; if an exception leaves the block, the
-    documents since the last commit are discarded. Documents are analysed by threads while Python makes the
+    changes since the last commit are discarded. Documents are analysed by threads while Python makes the
     next ones.
+
+    Calls take effect in their order: a delete leaves the documents that are added after it. In an updatable
+    index (:meth:`Index.create`) a document replaces the one with its id, by each of the methods that add.
 
     Threads may share a writer. A document for which :meth:`add` has returned is in the next commit, unless
     :meth:`rollback` discards it or an error says that it is lost. A commit during :meth:`add_many` of another
     thread has the documents that were passed on until then. After :meth:`close` or :meth:`rollback` calls of
     all threads raise :class:`UsageError`. An error of the device, or Ctrl-C during a commit, ends the writer:
-    each later call raises, and says how many documents are lost.
+    each later call raises, and says how many documents and deletes are lost.
     """
 
     __slots__ = ("__weakref__", "_native")
@@ -355,7 +382,8 @@ class Writer:
     def add(self, document: Mapping[str, object]) -> None:
         """Add a document: a mapping with ``id`` and members of the schema. If it raises, nothing is added.
 
-        An id is a ``str`` or an ``int``, of 1 to 4,096 bytes without control characters; ids may repeat. The
+        An id is a ``str`` or an ``int``, of 1 to 4,096 bytes without control characters. In an updatable index
+        the document replaces the one with its id, as :meth:`upsert` says; in another one ids may repeat. The
         value of a member is a ``str``; a list has several values. ``None``, ``NaN`` and ``pandas.NA`` are no
         value, and so is an empty string. A member ``headers.subject`` is in a dict ``headers``, or in a list
         of dicts; one whose name is ``headers.subject`` as a whole comes first.
@@ -408,15 +436,71 @@ class Writer:
                 documents = _rows(documents)
             return self._native.add_dicts(documents, **names, progress=reporter.call)
 
+    def upsert(self, document: Mapping[str, object]) -> None:
+        """Add a document, as :meth:`add` does, that replaces the one with its id if there is one.
+
+        In an index that is not updatable it raises :class:`UsageError`.
+        """
+        self._native.check_updatable()
+        self._native.add(document)
+
+    def upsert_many(
+        self,
+        documents: Any,
+        *,
+        id: str = "id",
+        title: str = "title",
+        text: str = "text",
+        total: int | None = None,
+        progress: Progress = False,
+    ) -> int:
+        """:meth:`add_many` with documents that replace those with their ids; returns their number.
+
+        Of documents with the same id the last one stays. In an index that is not updatable it raises
+        :class:`UsageError`.
+        """
+        self._native.check_updatable()
+        return self.add_many(documents, id=id, title=title, text=text, total=total, progress=progress)
+
+    def delete(self, ids: object) -> None:
+        """Delete the document with an id, or those with the ids of an iterable. Unknown ids are ignored.
+
+        Documents that were added before are deleted, committed or not; those that are added after it stay. An
+        id is a ``str`` or an ``int``, as for :meth:`add`. If it raises, nothing is deleted. In an index that is
+        not updatable it raises :class:`UsageError`.
+        """
+        self._native.delete(document_ids(ids))
+
+    def delete_matches(self, query: Query, *, field: str | None = None) -> int:
+        """Delete the documents of the last commit that match a query; returns their number.
+
+        ``query`` and ``field``: as :meth:`Index.search` takes them, in the query language; ``"*:*"`` matches
+        all documents. An empty query, and one of which a part would be read as text though it looks like an
+        operator, raise :class:`UsageError`, and nothing is deleted. So do documents that were added since the
+        last commit, which no query finds yet: commit before. The index need not be updatable.
+
+        >>> index = Index.create("my-drafts")
+        >>> with index.writer() as writer:
+        ...     writer.add_many({"id": year, "text": f"draft of {year}"} for year in (2023, 2024, 2025))
+        ...     writer.commit()
+        ...     writer.delete_matches("draft AND (2023 OR 2024)")
+        3
+        2
+        2
+        >>> len(index)
+        1
+        """
+        return self._native.delete_matches(query, field=field)
+
     def commit(self, *, merge: bool | None = None) -> int:
-        """Make all added documents durable and visible; returns the generation of the commit.
+        """Make all changes durable and visible; returns the generation of the commit.
 
         The index that made this writer is refreshed. ``merge`` overrides that of :meth:`Index.writer`.
         """
         return self._native.commit(merge=merge)
 
     def rollback(self) -> None:
-        """Discard the documents since the last commit, and close the writer."""
+        """Discard the changes since the last commit, and close the writer."""
         self._native.rollback()
 
     def close(self) -> None:
@@ -425,7 +509,7 @@ class Writer:
 
     @property
     def added(self) -> int:
-        """Number of documents since the last commit."""
+        """Number of documents that were added since the last commit."""
         return self._native.added
 
     def __enter__(self) -> Self:

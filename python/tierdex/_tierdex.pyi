@@ -30,7 +30,12 @@ _Schema = tuple[list[str], str | None, list[_Field], str]
 
 def _panic(message: str) -> None: ...
 def _ciff_import(
-    file: str | PathLike[str], name: str, path: str | PathLike[str], schema: _Schema, overwrite: bool
+    file: str | PathLike[str],
+    name: str,
+    path: str | PathLike[str],
+    schema: _Schema,
+    overwrite: bool,
+    updatable: bool,
 ) -> dict[str, Any]: ...
 def _merge_hits(
     hits: list[Hits | None], k: int, allow_missing: bool
@@ -46,6 +51,7 @@ class Index:
         path: str | PathLike[str],
         schema: _Schema,
         overwrite: bool,
+        updatable: bool,
         dram: int | str | None,
         threads: int | None,
         hits_max: int,
@@ -149,6 +155,9 @@ class Writer:
         text: str,
         progress: Callable[[int], object] | None,
     ) -> int | None: ...
+    def check_updatable(self) -> None: ...
+    def delete(self, ids: list[object]) -> None: ...
+    def delete_matches(self, query: object, *, field: str | None) -> int: ...
     def commit(self, *, merge: bool | None = None) -> int: ...
     def rollback(self) -> None: ...
     def close(self) -> None: ...

@@ -57,12 +57,19 @@ class Report(NamedTuple):
     description: str
 
 
-def import_(file: AnyPath, path: AnyPath, schema: Schema | None = None, *, overwrite: bool = False) -> Index:
+def import_(
+    file: AnyPath,
+    path: AnyPath,
+    schema: Schema | None = None,
+    *,
+    overwrite: bool = False,
+    updatable: bool = False,
+) -> Index:
     """Write an index to the directory ``path`` from a CIFF file, compressed by gzip or not, and open it.
 
     ``schema`` has one field without positions; its analysis is applied to queries, and has to be that by which
     the terms of the file were made. By default it has a field ``text`` of lower-case words.
-    ``overwrite`` replaces an index that is there.
+    ``overwrite`` replaces an index that is there. ``updatable`` is that of :meth:`Index.create`.
 
     A file that does not follow its own rules, but has a meaning, gives a :class:`UserWarning`: see
     :class:`Report`. Any other one is an error with the offset of the fault.
@@ -78,7 +85,7 @@ def import_(file: AnyPath, path: AnyPath, schema: Schema | None = None, *, overw
             if start.read(len(_GZIP)) == _GZIP:
                 plain = os.path.join(folder, "file.ciff")
                 _decompress(name, plain)
-            numbers = _tierdex._ciff_import(plain, name, path_name(path), schema._tuple(), overwrite)
+            numbers = _tierdex._ciff_import(plain, name, path_name(path), schema._tuple(), overwrite, updatable)
     except FileNotFoundError as error:
         raise MissingError(f"{name}: {error.strerror or error}", error.errno, name) from None
     for warning in _warnings(Report(**numbers)):

@@ -5,42 +5,69 @@
 //! cannot be done yet is [`Poll::Pending`]: the caller unlocks the state, waits for a change, checks for
 //! signals and tries again. So a call waits for nothing but the thread, and the thread for no call.
 //!
-//! 1. A document or piece that a step accepts is counted in `added` and stays in the state until the thread
-//!    takes it. Before that it belongs to the caller.
-//! 2. A commit request includes all documents that were accepted before it. Until the thread has answered it
+//! 1. A change (a document or a delete) or piece that a step accepts is counted in `accepted` and stays in
+//!    the state until the thread takes it. Before that it belongs to the caller.
+//! 2. A commit request includes all changes that were accepted before it. Until the thread has answered it
 //!    other calls wait.
 //! 3. The thread takes pieces until none is left, then commits, and answers.
 //! 4. The writer ends once: closed after a commit, rolled back, or failed. All calls after that report the
-//!    end, and how many documents a failure has lost. Then the thread exits.
+//!    end, and how many changes a failure has lost. Then the thread exits.
 //!
-//! `tests/model.rs` runs all interleavings of these steps.
+//! `tests/model` runs all interleavings of these steps.
 #![forbid(unsafe_code)]
 
-use std::{collections::VecDeque, task::Poll};
+use std::collections::VecDeque;
+use std::ops::{AddAssign, SubAssign};
+use std::task::Poll;
 
-/// Single documents, which become a piece when they are enough.
-pub trait Documents: Default {
-    /// Appends the documents of `other`.
+/// Single changes in their order, which become a piece when they are enough.
+pub trait Changes: Default {
+    /// Appends the changes of `other`.
     fn append(&mut self, other: Self);
 
-    /// Number of documents.
-    fn documents(&self) -> u64;
+    /// Numbers of documents and of deletes.
+    fn count(&self) -> ChangeCount;
 
     /// Whether they should be passed to the thread.
     fn is_full(&self) -> bool;
 }
 
-/// The state of a writer: `D` are single documents, `P` pieces, `F` failures of the thread.
+/// Numbers of changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ChangeCount {
+    /// Documents that are added.
+    pub documents: u64,
+    /// Ids that are deleted, and documents that are deleted by a query.
+    pub deletes: u64,
+}
+
+impl AddAssign for ChangeCount {
+    fn add_assign(&mut self, other: ChangeCount) {
+        self.documents += other.documents;
+        self.deletes += other.deletes;
+    }
+}
+
+impl SubAssign for ChangeCount {
+    fn sub_assign(&mut self, other: ChangeCount) {
+        self.documents -= other.documents;
+        self.deletes -= other.deletes;
+    }
+}
+
+/// The state of a writer: `C` are single changes, `P` pieces, `F` failures of the thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct WriterState<D, P, F> {
+pub struct WriterState<C, P, F> {
     /// Capacity of the queue in pieces: calls that add wait while it is full.
     pieces_max: usize,
-    /// Documents that no piece has yet; they are after all pieces.
-    pending: D,
+    /// Changes that no piece has yet; they are after all pieces.
+    pending: C,
     /// Pieces that the thread has not taken.
     pieces: VecDeque<P>,
-    /// Documents that were accepted since the last commit.
-    added: u64,
+    /// Changes that were accepted since the last commit.
+    accepted: ChangeCount,
+    /// Number of commits.
+    commits: u64,
     commit: Option<CommitRequest>,
     tickets: u64,
     /// Generations of commits whose callers have not asked yet.
@@ -55,8 +82,8 @@ pub struct WriterState<D, P, F> {
 struct CommitRequest {
     ticket: Ticket,
     order: CommitOrder,
-    /// Documents of the commit; known when the thread starts it.
-    documents: u64,
+    /// Changes of the commit; known when the thread starts it.
+    changes: ChangeCount,
     /// Nobody asks for the answer.
     abandoned: bool,
 }
@@ -77,23 +104,23 @@ pub struct CommitOrder {
 /// Why a writer takes no more calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum End<F> {
-    /// All documents were committed.
+    /// All changes were committed.
     Closed,
-    /// The documents since the last commit were discarded.
+    /// The changes since the last commit were discarded.
     RolledBack,
     /// The thread has failed.
     Failed {
         /// The failure.
         failure: F,
-        /// Documents since the last commit, which are lost.
-        lost: u64,
+        /// Changes since the last commit, which are lost.
+        lost: ChangeCount,
     },
 }
 
-/// Documents and pieces that were discarded: to be dropped after the state is unlocked.
+/// Changes and pieces that were discarded: to be dropped after the state is unlocked.
 #[must_use]
-pub struct Discarded<D, P> {
-    _pending: D,
+pub struct Discarded<C, P> {
+    _pending: C,
     _pieces: VecDeque<P>,
 }
 
@@ -102,8 +129,8 @@ pub struct Discarded<D, P> {
 pub enum Task {
     /// Take pieces, until there is none, and analyse them.
     Analyse,
-    /// Commit; the number of documents since the last commit.
-    Commit(CommitOrder, u64),
+    /// Commit; the changes since the last commit.
+    Commit(CommitOrder, ChangeCount),
     /// Drop the engine's writer.
     Exit,
 }
@@ -111,14 +138,15 @@ pub enum Task {
 /// The result of a step of a call.
 pub type Step<T, F> = Poll<Result<T, End<F>>>;
 
-impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
+impl<C: Changes, P: From<C>, F: Clone> WriterState<C, P, F> {
     /// The state of an open writer; `pieces_max` pieces may be queued.
     pub fn new(pieces_max: usize) -> Self {
         WriterState {
             pieces_max,
-            pending: D::default(),
+            pending: C::default(),
             pieces: VecDeque::new(),
-            added: 0,
+            accepted: ChangeCount::default(),
+            commits: 0,
             commit: None,
             tickets: 0,
             answers: Vec::new(),
@@ -133,9 +161,15 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
         std::mem::take(&mut self.changed)
     }
 
-    /// Number of documents that were accepted since the last commit.
-    pub fn added(&self) -> u64 {
-        self.added
+    /// The changes that were accepted since the last commit.
+    pub fn accepted(&self) -> ChangeCount {
+        self.accepted
+    }
+
+    /// Number of commits so far, and the changes since the last one; waits for the commit of another call.
+    pub fn commits(&self) -> Step<(u64, ChangeCount), F> {
+        self.check_open()?;
+        if self.commit.is_some() { Poll::Pending } else { Poll::Ready(Ok((self.commits, self.accepted))) }
     }
 
     /// The end of the writer, if it has ended.
@@ -148,54 +182,67 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
         self.exited
     }
 
-    /// Accepts single documents, which it takes out of `documents`; waits while the queue has no space.
-    pub fn add(&mut self, documents: &mut D) -> Step<(), F> {
+    /// Accepts single changes, which it takes out of `changes`; waits while the queue has no space.
+    pub fn add(&mut self, changes: &mut C) -> Step<(), F> {
         self.check_open()?;
         if self.commit.is_some() || (self.pending.is_full() && !self.has_space()) {
             return Poll::Pending;
         }
-        self.flush_if(D::is_full);
-        self.added += documents.documents();
-        self.pending.append(std::mem::take(documents));
+        self.flush_if(C::is_full);
+        self.accepted += changes.count();
+        self.pending.append(std::mem::take(changes));
         if self.has_space() {
-            self.flush_if(D::is_full);
+            self.flush_if(C::is_full);
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Accepts a piece with this number of documents, which it takes out of `piece`; waits while the queue
-    /// has no space.
-    pub fn add_piece(&mut self, piece: &mut Option<P>, documents: u64) -> Step<(), F> {
+    /// Accepts changes that were chosen from the state after this number of commits, to which no document has
+    /// been added, as [`WriterState::add`] does; false, and nothing is accepted, if it is another one.
+    pub fn add_to_commit(&mut self, commits: u64, changes: &mut C) -> Step<bool, F> {
+        self.check_open()?;
+        if self.commit.is_some() {
+            return Poll::Pending;
+        }
+        if self.commits != commits || self.accepted.documents > 0 {
+            return Poll::Ready(Ok(false));
+        }
+        self.add(changes).map_ok(|()| true)
+    }
+
+    /// Accepts a piece with these changes, which it takes out of `piece`; waits while the queue has no space.
+    pub fn add_piece(&mut self, piece: &mut Option<P>, changes: ChangeCount) -> Step<(), F> {
         self.check_open()?;
         if self.commit.is_some() || !self.has_space() {
             return Poll::Pending;
         }
-        Poll::Ready(self.keep_piece(piece, documents))
+        Poll::Ready(self.keep_piece(piece, changes))
     }
 
-    /// Accepts a piece without waiting: a signal has ended the wait, and its documents cannot be read again.
+    /// Accepts a piece without waiting: a signal has ended the wait, and its changes cannot be read again.
     ///
     /// # Errors
     /// The end of the writer; the piece stays with the caller.
-    pub fn keep_piece(&mut self, piece: &mut Option<P>, documents: u64) -> Result<(), End<F>> {
+    pub fn keep_piece(&mut self, piece: &mut Option<P>, changes: ChangeCount) -> Result<(), End<F>> {
         self.check_open()?;
-        self.flush_if(|pending| pending.documents() > 0);
-        self.added += documents;
+        self.flush_if(|pending| pending.count() != ChangeCount::default());
+        self.accepted += changes;
         self.pieces.extend(piece.take());
         self.changed = true;
         Ok(())
     }
 
-    /// Requests a commit of all accepted documents; waits for the commit of another call.
+    /// Requests a commit of all accepted changes; waits for the commit of another call.
     pub fn request_commit(&mut self, order: CommitOrder) -> Step<Ticket, F> {
         self.check_open()?;
         if self.commit.is_some() {
             return Poll::Pending;
         }
-        self.flush_if(|pending| pending.documents() > 0);
+        self.flush_if(|pending| pending.count() != ChangeCount::default());
         let ticket = Ticket(self.tickets);
         self.tickets += 1;
-        self.commit = Some(CommitRequest { ticket, order, documents: 0, abandoned: false });
+        self.commit =
+            Some(CommitRequest { ticket, order, changes: ChangeCount::default(), abandoned: false });
         self.changed = true;
         Poll::Ready(Ok(ticket))
     }
@@ -217,9 +264,9 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
         }
     }
 
-    /// Ends the writer and discards the documents since the last commit; waits for the commit of another
+    /// Ends the writer and discards the changes since the last commit; waits for the commit of another
     /// call. If the writer has ended already, nothing changes.
-    pub fn roll_back(&mut self) -> Poll<Discarded<D, P>> {
+    pub fn roll_back(&mut self) -> Poll<Discarded<C, P>> {
         if self.commit.is_some() && self.end.is_none() {
             return Poll::Pending;
         }
@@ -227,7 +274,7 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
     }
 
     /// Ends the writer as [`WriterState::roll_back`], without waiting for a commit.
-    pub fn abort(&mut self) -> Discarded<D, P> {
+    pub fn abort(&mut self) -> Discarded<C, P> {
         self.end_with(End::RolledBack)
     }
 
@@ -241,8 +288,8 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
         }
         match &mut self.commit {
             Some(commit) => {
-                commit.documents = self.added;
-                Poll::Ready(Task::Commit(commit.order, self.added))
+                commit.changes = self.accepted;
+                Poll::Ready(Task::Commit(commit.order, self.accepted))
             }
             None => Poll::Pending,
         }
@@ -267,8 +314,9 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
     /// commits once more.
     pub fn committed(&mut self, generation: u64) {
         let Some(commit) = self.commit else { return };
-        self.added -= commit.documents;
-        if commit.order.closes && self.added > 0 {
+        self.accepted -= commit.changes;
+        self.commits += 1;
+        if commit.order.closes && self.accepted != ChangeCount::default() {
             return;
         }
         (self.commit, self.changed) = (None, true);
@@ -280,9 +328,9 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
         }
     }
 
-    /// The thread has failed: all documents since the last commit are lost.
-    pub fn failed(&mut self, failure: F) -> Discarded<D, P> {
-        let lost = self.added;
+    /// The thread has failed: all changes since the last commit are lost.
+    pub fn failed(&mut self, failure: F) -> Discarded<C, P> {
+        let lost = self.accepted;
         self.end_with(End::Failed { failure, lost })
     }
 
@@ -299,26 +347,26 @@ impl<D: Documents, P: From<D>, F: Clone> WriterState<D, P, F> {
         self.pieces.len() < self.pieces_max
     }
 
-    /// Makes the pending documents a piece if `is_due`.
-    fn flush_if(&mut self, is_due: impl FnOnce(&D) -> bool) {
+    /// Makes the pending changes a piece if `is_due`.
+    fn flush_if(&mut self, is_due: impl FnOnce(&C) -> bool) {
         if is_due(&self.pending) {
             self.pieces.push_back(std::mem::take(&mut self.pending).into());
             self.changed = true;
         }
     }
 
-    fn end_with(&mut self, end: End<F>) -> Discarded<D, P> {
+    fn end_with(&mut self, end: End<F>) -> Discarded<C, P> {
         if self.end.is_some() {
             return Discarded::none();
         }
         self.end = Some(end);
-        (self.commit, self.added, self.changed) = (None, 0, true);
+        (self.commit, self.accepted, self.changed) = (None, ChangeCount::default(), true);
         Discarded { _pending: std::mem::take(&mut self.pending), _pieces: std::mem::take(&mut self.pieces) }
     }
 }
 
-impl<D: Default, P> Discarded<D, P> {
+impl<C: Default, P> Discarded<C, P> {
     fn none() -> Self {
-        Discarded { _pending: D::default(), _pieces: VecDeque::new() }
+        Discarded { _pending: C::default(), _pieces: VecDeque::new() }
     }
 }

@@ -1,23 +1,24 @@
-//! Runs all interleavings of the calls of several threads, signals, faults of the writer's thread and panics
-//! over the state of a writer, and checks that no accepted document is lost or doubled unless an error has
-//! named it, and that no call waits for ever.
-//!
-//! A world is the state, the calls and the thread between two steps; [`Search`] visits each world once.
+//! A world: the state of a writer, the calls of several threads and the thread of the writer, between steps.
 
-use std::{collections::HashSet, slice::from_ref, task::Poll};
-use tierdex_python_writer::{CommitOrder, Documents, End, Task, Ticket, WriterState};
+use std::task::Poll;
+use tierdex_python_writer::{ChangeCount, Changes, CommitOrder, End, Task, Ticket, WriterState};
 
-/// Numbers of documents; two are a piece.
+/// Numbers of documents and of deletes ([`is_delete`]), which are called documents below; two are a piece.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Batch(Vec<u8>);
+pub struct Batch(pub Vec<u8>);
 
-impl Documents for Batch {
+fn is_delete(number: u8) -> bool {
+    number % 8 >= 3
+}
+
+impl Changes for Batch {
     fn append(&mut self, mut other: Batch) {
         self.0.append(&mut other.0);
     }
 
-    fn documents(&self) -> u64 {
-        self.0.len() as u64
+    fn count(&self) -> ChangeCount {
+        let deletes = self.0.iter().filter(|number| is_delete(**number)).count() as u64;
+        ChangeCount { documents: self.0.len() as u64 - deletes, deletes }
     }
 
     fn is_full(&self) -> bool {
@@ -25,14 +26,18 @@ impl Documents for Batch {
     }
 }
 
-type State = WriterState<Batch, Batch, &'static str>;
+pub type State = WriterState<Batch, Batch, &'static str>;
 
 /// A call of a Python thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Call {
+pub enum Call {
     Add(Batch),
     /// The pieces of an `add_many`, the last one first.
     AddMany(Vec<Batch>),
+    /// Chooses what is deleted from the last commit.
+    ChooseDeletes(Batch),
+    /// Deletes what was chosen after this number of commits, which had these documents.
+    DeleteChosen(Batch, u64, Vec<u8>),
     Commit(CommitOrder),
     /// Waits for the answer to a commit of these documents; one that closes waits for the end of the thread.
     Answer(Ticket, CommitOrder, Vec<u8>),
@@ -42,7 +47,7 @@ enum Call {
 }
 
 /// What a step of a call did.
-enum Stepped {
+pub enum Stepped {
     Next(Call),
     Returned,
     Pending,
@@ -50,7 +55,7 @@ enum Stepped {
 
 /// A thread of Python: its calls, and those of signal handlers inside of the first one, innermost last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Caller {
+pub struct Caller {
     script: Vec<Call>,
     active: Vec<Call>,
     handler: Option<Call>,
@@ -58,7 +63,7 @@ struct Caller {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Worker {
+pub enum Worker {
     Waits,
     Analyses,
     Commits(CommitOrder),
@@ -68,7 +73,7 @@ enum Worker {
 
 /// A defect that the model must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Defect {
+pub enum Defect {
     None,
     /// A call gives its documents away before it is sure that they are accepted.
     TakesTooEarly,
@@ -78,10 +83,12 @@ enum Defect {
     EndsSilently,
     /// A failure is answered like a commit.
     CommitsNothing,
+    /// What was chosen from a commit is deleted after others.
+    DeletesLate,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct World {
+pub struct World {
     state: State,
     callers: Vec<Caller>,
     worker: Worker,
@@ -96,11 +103,11 @@ struct World {
     committed: Vec<u8>,
 }
 
-const KEEPING_COMMIT: CommitOrder = CommitOrder { merge: None, closes: false };
-const CLOSING_COMMIT: CommitOrder = CommitOrder { merge: None, closes: true };
+pub const KEEPING_COMMIT: CommitOrder = CommitOrder { merge: None, closes: false };
+pub const CLOSING_COMMIT: CommitOrder = CommitOrder { merge: None, closes: true };
 
 impl World {
-    fn new(scripts: &[&[Call]], defect: Defect) -> World {
+    pub fn new(scripts: &[&[Call]], defect: Defect) -> World {
         let caller = |script: &&[Call]| Caller {
             script: script.iter().rev().cloned().collect(),
             active: Vec::new(),
@@ -120,27 +127,27 @@ impl World {
         }
     }
 
-    fn with_faults(mut self, faults: u8) -> World {
+    pub fn with_faults(mut self, faults: u8) -> World {
         self.faults = faults;
         self
     }
 
-    fn with_signals(mut self, signals: u8) -> World {
+    pub fn with_signals(mut self, signals: u8) -> World {
         self.callers.iter_mut().for_each(|caller| caller.signals = signals);
         self
     }
 
-    fn with_handler(mut self, caller: usize, handler: Call) -> World {
+    pub fn with_handler(mut self, caller: usize, handler: Call) -> World {
         self.callers[caller].handler = Some(handler);
         self
     }
 
-    fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.callers.iter().all(|caller| caller.script.is_empty() && caller.active.is_empty())
     }
 
     /// All worlds after one step, with the name of the step.
-    fn successors(&self) -> Vec<(String, World)> {
+    pub fn successors(&self) -> Vec<(String, World)> {
         let mut next = Vec::new();
         for number in 0..self.callers.len() {
             let mut world = self.clone();
@@ -218,9 +225,9 @@ impl World {
             }
             Call::AddMany(mut pieces) => {
                 let Some(piece) = pieces.pop() else { return Stepped::Returned };
-                let (given, documents) = (piece.clone(), piece.documents());
+                let (given, changes) = (piece.clone(), piece.count());
                 let (mut piece, commits) = (Some(piece), self.commits());
-                match self.state.add_piece(&mut piece, documents) {
+                match self.state.add_piece(&mut piece, changes) {
                     Poll::Ready(Ok(())) if commits => panic!("added during a commit: {self:#?}"),
                     Poll::Ready(Ok(())) => self.accept(given),
                     Poll::Ready(Err(_)) => return Stepped::Returned,
@@ -230,6 +237,17 @@ impl World {
                     }
                 }
                 Stepped::Next(Call::AddMany(pieces))
+            }
+            Call::ChooseDeletes(deletes) => match self.state.commits() {
+                Poll::Ready(Ok((commits, ChangeCount { documents: 0, .. }))) => {
+                    Stepped::Next(Call::DeleteChosen(deletes, commits, self.committed.clone()))
+                }
+                // An error, also for documents that no query finds yet.
+                Poll::Ready(_) => Stepped::Returned,
+                Poll::Pending => Stepped::Pending,
+            },
+            Call::DeleteChosen(deletes, commits, chosen_from) => {
+                self.delete_chosen(deletes, commits, &chosen_from)
             }
             Call::Commit(order) => match self.state.request_commit(order) {
                 Poll::Ready(Ok(ticket)) => Stepped::Next(Call::Answer(ticket, order, self.accepted.clone())),
@@ -256,6 +274,29 @@ impl World {
             },
             Call::Exit if self.state.has_exited() => Stepped::Returned,
             Call::Exit => Stepped::Pending,
+        }
+    }
+
+    fn delete_chosen(&mut self, mut deletes: Batch, commits: u64, chosen_from: &[u8]) -> Stepped {
+        let given = deletes.clone();
+        let deleted = match self.defect {
+            Defect::DeletesLate => self.state.add(&mut deletes).map_ok(|()| true),
+            _ => self.state.add_to_commit(commits, &mut deletes),
+        };
+        match deleted {
+            Poll::Ready(Ok(true)) => {
+                assert_eq!(self.committed, chosen_from, "chosen from another state: {self:#?}");
+                let is_new = |number: &&u8| !is_delete(**number) && !self.committed.contains(number);
+                assert_eq!(self.accepted.iter().find(is_new), None, "chosen from another state: {self:#?}");
+                self.accept(given);
+                Stepped::Returned
+            }
+            Poll::Ready(Ok(false)) => Stepped::Next(Call::ChooseDeletes(given)),
+            Poll::Ready(Err(_)) => Stepped::Returned,
+            Poll::Pending => {
+                assert_eq!(deletes, given, "taken by a step that waits: {self:#?}");
+                Stepped::Pending
+            }
         }
     }
 
@@ -304,8 +345,8 @@ impl World {
         match call {
             Some(Call::AddMany(mut pieces)) if self.defect != Defect::DropsThePiece => {
                 let Some(piece) = pieces.pop() else { return };
-                let (given, documents) = (piece.clone(), piece.documents());
-                if self.state.keep_piece(&mut Some(piece), documents).is_ok() {
+                let (given, changes) = (piece.clone(), piece.count());
+                if self.state.keep_piece(&mut Some(piece), changes).is_ok() {
                     self.accept(given);
                 }
             }
@@ -395,9 +436,9 @@ impl World {
     }
 
     /// Checks a world in which all calls have returned.
-    fn check(&self) {
+    pub fn check(&self) {
         let mut world = self.clone();
-        let added = world.state.added();
+        let in_state = world.state.accepted();
         let _discarded = world.state.abort();
         world.stop = true;
         while let Some(next) = world.worker_steps().pop() {
@@ -409,13 +450,14 @@ impl World {
         once.dedup();
         assert_eq!(once.len(), self.committed.len(), "a document twice: {self:#?}");
         assert!(once.iter().all(|document| self.accepted.contains(document)), "not accepted: {self:#?}");
-        let uncommitted = (self.accepted.len() - once.len()) as u64;
+        let (mut uncommitted, committed) = (Batch(self.accepted.clone()).count(), Batch(once).count());
+        uncommitted -= committed;
         match world.state.end() {
-            Some(End::Closed) => assert_eq!(uncommitted, 0, "lost: {self:#?}"),
+            Some(End::Closed) => assert_eq!(uncommitted, ChangeCount::default(), "lost: {self:#?}"),
             Some(End::Failed { lost, .. }) => assert_eq!(uncommitted, *lost, "lost: {self:#?}"),
             // Discarded by the call of `roll_back`, or by the end of the world.
             _ if self.state.end().is_some() => (),
-            _ => assert_eq!(uncommitted, added, "lost: {self:#?}"),
+            _ => assert_eq!(uncommitted, in_state, "lost: {self:#?}"),
         }
         for caller in 0..u8::try_from(self.callers.len()).expect("few callers") {
             let of = |document: &&u8| **document / 16 == caller;
@@ -423,153 +465,4 @@ impl World {
             assert!(order.is_sorted(), "out of order: {self:#?}");
         }
     }
-}
-
-/// Visits all worlds that can follow from one.
-#[derive(Default)]
-struct Search {
-    visited: HashSet<World>,
-    finished: usize,
-    path: Vec<String>,
-}
-
-impl Search {
-    fn visit(&mut self, world: World) {
-        if !self.visited.insert(world.clone()) {
-            return;
-        }
-        let next = world.successors();
-        if world.is_finished() {
-            self.finished += 1;
-            world.check();
-        } else {
-            assert!(!next.is_empty(), "waits for ever after {:#?}: {world:#?}", self.path);
-        }
-        for (step, world) in next {
-            self.path.push(step);
-            self.visit(world);
-            self.path.pop();
-        }
-    }
-}
-
-fn explore(world: World) -> usize {
-    let mut search = Search::default();
-    search.visit(world);
-    assert!(search.finished > 0);
-    search.visited.len()
-}
-
-fn batch_of(documents: &[u8]) -> Batch {
-    Batch(documents.to_vec())
-}
-
-/// Each entry point. The documents of caller `n` are from `16 n` on; those of signal handlers from 64 on.
-fn entry_point_calls(caller: u8) -> Vec<Call> {
-    let first = caller * 16;
-    vec![
-        Call::Add(batch_of(&[first])),
-        Call::AddMany(vec![batch_of(&[first + 3]), batch_of(&[first + 1, first + 2])]),
-        Call::Commit(KEEPING_COMMIT),
-        Call::Rollback,
-        Call::Commit(CLOSING_COMMIT),
-    ]
-}
-
-/// The call again with the next documents.
-fn call_with_next_documents(call: &Call) -> Call {
-    match call {
-        Call::Add(Batch(documents)) => Call::Add(batch_of(&[documents[0] + 8])),
-        Call::AddMany(pieces) => {
-            let later = |piece: &Batch| Batch(piece.0.iter().map(|document| document + 8).collect());
-            Call::AddMany(pieces.iter().map(later).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-#[test]
-fn two_threads_of_two_calls() {
-    let mut worlds = 0;
-    for a in entry_point_calls(0) {
-        for b in entry_point_calls(0).iter().map(call_with_next_documents) {
-            for c in entry_point_calls(1) {
-                for d in entry_point_calls(1).iter().map(call_with_next_documents) {
-                    let scripts: [&[Call]; 2] = [&[a.clone(), b.clone()], &[c.clone(), d]];
-                    worlds += explore(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
-                }
-            }
-        }
-    }
-    assert!(worlds > 100_000, "{worlds} worlds");
-}
-
-#[test]
-fn three_threads_with_faults() {
-    for a in entry_point_calls(0) {
-        for b in entry_point_calls(1) {
-            for c in entry_point_calls(2) {
-                let scripts: [&[Call]; 3] = [from_ref(&a), from_ref(&b), &[c, Call::Commit(CLOSING_COMMIT)]];
-                explore(World::new(&scripts, Defect::None).with_faults(1).with_signals(1));
-            }
-        }
-    }
-}
-
-#[test]
-fn signal_handlers_that_call_the_writer() {
-    for a in entry_point_calls(0) {
-        for b in entry_point_calls(1) {
-            for handler in entry_point_calls(4) {
-                let scripts: [&[Call]; 2] = [&[a.clone(), Call::Commit(KEEPING_COMMIT)], from_ref(&b)];
-                let world = World::new(&scripts, Defect::None).with_faults(1).with_signals(1);
-                explore(world.with_handler(0, handler));
-            }
-        }
-    }
-}
-
-fn adding_callers() -> Vec<Vec<Call>> {
-    let add = |document| Call::Add(batch_of(&[document]));
-    let first = vec![add(0), add(1), add(2), add(3), Call::Commit(CLOSING_COMMIT)];
-    vec![
-        first,
-        vec![Call::AddMany(vec![batch_of(&[18, 19]), batch_of(&[16, 17])]), Call::Commit(KEEPING_COMMIT)],
-    ]
-}
-
-fn run_adding(defect: Defect) {
-    let adding = adding_callers();
-    let scripts: Vec<&[Call]> = adding.iter().map(Vec::as_slice).collect();
-    explore(World::new(&scripts, defect).with_signals(1).with_faults(1));
-}
-
-#[test]
-fn many_documents() {
-    run_adding(Defect::None);
-}
-
-#[test]
-#[should_panic(expected = "lost")]
-fn canary_documents_that_are_taken_too_early() {
-    run_adding(Defect::TakesTooEarly);
-}
-
-#[test]
-#[should_panic(expected = "lost")]
-fn canary_a_piece_that_a_signal_drops() {
-    run_adding(Defect::DropsThePiece);
-}
-
-#[test]
-#[should_panic(expected = "waits for ever")]
-fn canary_a_thread_that_ends_silently() {
-    let scripts: [&[Call]; 1] = [&[Call::Rollback]];
-    explore(World::new(&scripts, Defect::EndsSilently));
-}
-
-#[test]
-#[should_panic(expected = "lost")]
-fn canary_a_failure_that_is_answered_like_a_commit() {
-    run_adding(Defect::CommitsNothing);
 }
