@@ -35,7 +35,7 @@ fn long_tokens_are_dropped_but_keep_their_position() {
     let next = analyzer.analyze(&text, 5, |token| seen.push((token.term.len(), token.position)));
     assert_eq!(seen, [(1, 5), (1, 7), (255, 8)]);
     assert_eq!(next, 9);
-    assert_eq!((analyzer.take_too_long(), analyzer.take_too_long()), (1, 7087761178686036256));
+    assert_eq!((analyzer.take_too_long(), analyzer.take_too_long()), (1, 0));
 
     // Length is checked before accent folding; stop words are not counted as too long.
     let folding = Analysis { fold_accents: true, stop_words: vec!["a".into()], ..Analysis::default() };
