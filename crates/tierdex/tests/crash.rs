@@ -128,7 +128,7 @@ fn crash_at_each_operation(
 fn a_crash_at_any_operation_leaves_a_complete_generation() {
     let script = WriterScript::new(40);
     let operations = script.count_operations(OpClass::Any);
-    let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 4);
+    let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 2);
     counts.assert_no_violation();
     assert!(operations > 500 && counts.crashes > operations && counts.states > 10_000);
     assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
