@@ -5,20 +5,23 @@
 //!    read, and a file that is gone from its folder is noted.
 //! 2. While reading ([`FolderUpdate::add`]): the ids of the documents of each file are written to the new
 //!    list of files.
-//! 3. After reading ([`FolderUpdate::finish`]): with `--prune` documents of files that are gone are deleted, and
-//!    those that a changed file no longer holds; the entries of the other files are copied.
+//! 3. After reading ([`FolderUpdate::finish`]): with `--prune` documents of files that are gone are deleted,
+//!    and those that a changed file no longer holds; the entries of the other files are copied.
 //!
-//! Memory: about 200 bytes a file, the ids of one file, and the ids of documents to delete.
+//! Files are compared by their absolute paths. An id should be in one file only: of several the one that was read
+//! last decides.
+//!
+//! Memory: about 300 bytes a file, 80 bytes for each id of one file, and the ids of documents to delete.
 
 use crate::failure::{Failure, Outcome};
 use crate::input::{InputSource, RecordedFile};
 use crate::{messages::make_printable, size};
 use clap::ValueEnum;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::os::unix::ffi::OsStrExt;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{cmp::Ordering, ffi::OsStr};
+use std::{cmp::Ordering, ffi::OsStr, ffi::OsString};
 use tierdex::IndexWriter;
 use tierdex::sources::{SourceFile, SourcePosition, SourcesReader, SourcesWriter};
 
@@ -60,6 +63,8 @@ pub struct FolderUpdate {
     current: Option<RecordedFile>,
     /// Ids of the last commit that files no longer hold.
     lost_ids: BTreeSet<String>,
+    /// Ids of the last commit that stay, as files with problems may still hold them.
+    kept_ids: Vec<String>,
     has_gone: bool,
     /// Number of files that were skipped.
     pub unchanged: u64,
@@ -99,6 +104,8 @@ impl FolderUpdate {
         if !writer.is_updatable() || source.folders().is_empty() {
             return Ok(None);
         }
+        // Another run may have changed the index and the folders while this one waited for the lock.
+        source.list_again().map_err(Failure::Usage)?;
         let mut update = FolderUpdate::of_last_commit(options, last)?;
         update.compare_files(source)?;
         update.find_gone(source);
@@ -118,7 +125,10 @@ impl FolderUpdate {
         if let Some(reader) = &mut reader {
             while let Some(SourceFile { path, bytes, modified }) = reader.next_file()? {
                 let (ids, state) = (reader.position(), FileState::Unknown);
-                known.insert(path, KnownFile { bytes, modified, ids, state });
+                if known.insert(path, KnownFile { bytes, modified, ids, state }).is_some() {
+                    let what = "the index names a file of a folder twice; check it with `tierdex check`";
+                    return Err(Failure::Failed(what.to_string()));
+                }
             }
         }
         Ok(FolderUpdate {
@@ -130,6 +140,7 @@ impl FolderUpdate {
             sources: None,
             current: None,
             lost_ids: BTreeSet::new(),
+            kept_ids: Vec::new(),
             has_gone: false,
             unchanged: 0,
             deleted: 0,
@@ -139,31 +150,29 @@ impl FolderUpdate {
     fn compare_files(&mut self, source: &mut InputSource) -> Outcome {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let settled_before = i64::try_from(now).unwrap_or(i64::MAX) - SETTLING_NANOSECONDS;
-        let same_settings =
-            self.reader.as_ref().is_some_and(|reader| reader.settings() == self.options.settings);
+        let same_settings = self.has_same_settings();
         let mut empty: Vec<PathBuf> = source.folders().to_vec();
-        let mut numbers: HashMap<PathBuf, u32> = HashMap::new();
+        let mut found = HashSet::new();
         source.select_files(|path, bytes, modified| {
             empty.retain(|folder| !path.starts_with(folder));
-            let known = self.known.get_mut(path.as_os_str().as_bytes());
-            if let Some(known) = known {
+            let absolute = absolute_path(path);
+            // A file of several arguments is read once.
+            if !found.insert(absolute.clone()) {
+                return None;
+            }
+            if let Some(known) = self.known.get_mut(&absolute) {
                 let is_same = (known.bytes, known.modified) == (bytes, Some(modified));
                 if same_settings && is_same && self.options.skips_unchanged {
-                    self.unchanged += u64::from(known.state == FileState::Unknown);
+                    self.unchanged += 1;
                     known.state = FileState::Unchanged;
                     return None;
                 }
                 known.state = FileState::Read;
             }
-            // A file of several arguments is read once for each, and has one entry.
-            let next = self.files.len() as u32;
-            let number = *numbers.entry(path.to_path_buf()).or_insert(next);
-            if number == next {
-                let modified = Some(modified).filter(|modified| *modified < settled_before);
-                self.files.push(SourceFile { path: path.as_os_str().as_bytes().to_vec(), bytes, modified });
-                self.is_added.push(false);
-            }
-            Some(number)
+            let modified = Some(modified).filter(|modified| *modified < settled_before);
+            self.files.push(SourceFile { path: absolute, bytes, modified });
+            self.is_added.push(false);
+            Some(self.files.len() as u32 - 1)
         });
         match empty.first().filter(|_| self.options.skips_unchanged) {
             Some(folder) => Err(Failure::Failed(format!(
@@ -174,12 +183,21 @@ impl FolderUpdate {
         }
     }
 
+    /// Whether the files of the last commit were read as in this run.
+    fn has_same_settings(&self) -> bool {
+        self.reader.as_ref().is_some_and(|reader| reader.settings() == self.options.settings)
+    }
+
     fn find_gone(&mut self, source: &InputSource) {
+        let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            paths.iter().map(|path| PathBuf::from(OsString::from_vec(absolute_path(path)))).collect()
+        };
+        let (folders, unreadable) = (absolute(source.folders()), absolute(source.unreadable()));
         for (path, known) in &mut self.known {
             let path = Path::new(OsStr::from_bytes(path));
             let is_under = |paths: &[PathBuf]| paths.iter().any(|folder| path.starts_with(folder));
             let is_missing = known.state == FileState::Unknown;
-            if is_missing && is_under(source.folders()) && !is_under(source.unreadable()) {
+            if is_missing && is_under(&folders) && !is_under(&unreadable) {
                 known.state = FileState::Gone;
                 self.has_gone = true;
             }
@@ -195,7 +213,6 @@ impl FolderUpdate {
                     current.ids.push_str(&part.ids);
                     current.id_ends.extend(part.id_ends.iter().map(|end| before + end));
                     current.is_loss |= part.is_loss;
-                    current.is_unreadable |= part.is_unreadable;
                 }
                 _ => {
                     self.add_current()?;
@@ -219,11 +236,12 @@ impl FolderUpdate {
         let number = read.source as usize;
         let Some(sources) = &mut self.sources else { return Ok(()) };
         if std::mem::replace(&mut self.is_added[number], true) {
-            return Ok(());
+            return Err(tierdex::Error::Failed("the parts of a file do not follow one another".to_string()));
         }
         let file = &self.files[number];
         sources.add_file(&SourceFile {
-            modified: file.modified.filter(|_| !read.is_unreadable),
+            // What has a problem is tried again, and reported again.
+            modified: file.modified.filter(|_| !read.is_loss),
             ..file.clone()
         })?;
         let keeps_ids = self.options.prune.is_none() || read.is_loss;
@@ -241,7 +259,12 @@ impl FolderUpdate {
                 }
                 match ids.peek().map(|next| (*next).cmp(id)) {
                     Some(Ordering::Equal) => {}
-                    _ if keeps_ids => sources.add_id(id)?,
+                    _ if keeps_ids => {
+                        if read.is_loss {
+                            self.kept_ids.push(id.to_string());
+                        }
+                        sources.add_id(id)?;
+                    }
                     _ => drop(self.lost_ids.insert(id.to_string())),
                 }
             }
@@ -254,9 +277,12 @@ impl FolderUpdate {
     pub fn finish(&mut self, writer: &mut IndexWriter, documents: u64) -> tierdex::Result<()> {
         self.add_current()?;
         for number in 0..self.files.len() {
-            // Nothing was found in the file.
-            self.add_file(RecordedFile { source: number as u32, ..RecordedFile::default() })?;
+            if !self.is_added[number] {
+                // Nothing was found in the file.
+                self.add_file(RecordedFile { source: number as u32, ..RecordedFile::default() })?;
+            }
         }
+        let same_settings = self.has_same_settings();
         let Some(mut sources) = self.sources.take() else { return Ok(()) };
         if let Some(reader) = &mut self.reader {
             let is_pruned =
@@ -267,15 +293,25 @@ impl FolderUpdate {
                     self.lost_ids.insert(id.to_string());
                 }
             }
+            let kept: BTreeSet<&String> = self.kept_ids.iter().collect();
+            self.lost_ids.retain(|id| !kept.contains(id));
             let is_kept = |known: &KnownFile| known.state != FileState::Read && !is_pruned(known);
             for (path, known) in self.known.iter().filter(|(_, known)| is_kept(known)) {
-                let (bytes, modified) = (known.bytes, known.modified);
-                sources.add_file(&SourceFile { path: path.clone(), bytes, modified })?;
+                writer.stop().check()?;
+                let mut modified = known.modified.filter(|_| same_settings);
+                if !self.lost_ids.is_empty() {
+                    reader.seek(path, known.ids);
+                    while let Some(id) = reader.next_id()? {
+                        if self.lost_ids.remove(id) {
+                            // This file holds the id as well: the next run takes its document.
+                            modified = None;
+                        }
+                    }
+                }
+                sources.add_file(&SourceFile { path: path.clone(), bytes: known.bytes, modified })?;
                 reader.seek(path, known.ids);
                 while let Some(id) = reader.next_id()? {
                     sources.add_id(id)?;
-                    // Another file holds it as well.
-                    self.lost_ids.remove(id);
                 }
             }
         }
@@ -289,4 +325,10 @@ impl FolderUpdate {
         }
         writer.set_sources(sources)
     }
+}
+
+/// The absolute path of a file, in the bytes of the operating system.
+fn absolute_path(path: &Path) -> Vec<u8> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    absolute.into_os_string().into_vec()
 }

@@ -107,9 +107,10 @@ fn documents_move_between_files() {
     write(&workspace, "mail/b.jsonl", 1, &lines(&[("4", "z"), ("1", "z")]));
     assert_eq!(counts(&workspace.run_for_json(PRUNE)), [3, 3, 0, 1]);
     assert_eq!(ids(&workspace), ["1", "2", "3", "4", "5"]);
-    // A whole file is renamed.
+    // A whole file is renamed; the file that still holds 2 is read as well.
     fs::rename(workspace.path("mail/b.jsonl"), workspace.path("mail/0.jsonl")).unwrap();
-    assert_eq!(counts(&workspace.run_for_json(PRUNE)), [2, 2, 0, 2]);
+    assert_eq!(counts(&workspace.run_for_json(PRUNE)), [4, 4, 0, 1]);
+    assert_eq!(text_of(&workspace, "2").unwrap(), "y");
     assert_eq!(ids(&workspace), ["1", "2", "3", "4", "5"]);
 }
 
@@ -238,4 +239,98 @@ fn random_changes_give_the_answers_of_a_new_index() {
         }
     }
     assert!(workspace.ok("check i").starts_with("sound"));
+}
+
+/// The text of a document.
+fn text_of(workspace: &Workspace, id: &str) -> Option<String> {
+    let output = workspace.run_with(["get", "i", id]);
+    let line: Value = serde_json::from_slice(&output.stdout).ok()?;
+    Some(line["text"].as_str().unwrap().to_string())
+}
+
+#[test]
+fn a_problem_between_two_files_belongs_to_none() {
+    let workspace = three_files();
+    write(&workspace, "mail/a2.txt", 0, "seven");
+    write(&workspace, "mail/a4.jsonl", 0, &lines(&[("x", "one"), ("y", "two")]));
+    write(&workspace, "mail/b.txt", 0, "eight");
+    for name in ["mail/a3", "mail/a5"] {
+        std::os::unix::fs::symlink("nowhere", workspace.path(name)).unwrap();
+    }
+    assert_eq!(counts(&workspace.run_for_json(PRUNE)), [4, 0, 0, 3]);
+    assert_eq!(counts(&workspace.run_for_json(PRUNE)), [0, 0, 0, 6]);
+    fs::remove_file(workspace.path("mail/a2.txt")).unwrap();
+    write(&workspace, "mail/a4.jsonl", 1, &lines(&[("x", "one")]));
+    assert_eq!(counts(&workspace.run_for_json(PRUNE)), [1, 1, 2, 4]);
+    assert_eq!(ids(&workspace), ["c1", "c2", "c3", "mail/a.txt", "mail/b.txt", "mail/sub/b.txt", "x"]);
+}
+
+#[test]
+fn files_with_problems_are_read_again_and_lose_nothing() {
+    let workspace = three_files();
+    write(&workspace, "mail/a.txt", 1, "\0\0\0\0");
+    write(&workspace, "mail/c.jsonl", 1, &(lines(&[("c1", "three")]) + "{broken\n"));
+    write(&workspace, "mail/d.jsonl", 1, &lines(&[("c3", "moved")]));
+    for _ in 0..2 {
+        workspace.run_for_json(PRUNE);
+        assert_eq!(ids(&workspace), ["c1", "c2", "c3", "mail/a.txt", "mail/sub/b.txt"]);
+        workspace.fails(1, &format!("{PRUNE} --on-error fail"), "c.jsonl:2");
+    }
+    // A file with problems may still hold what another file no longer does.
+    fs::remove_file(workspace.path("mail/d.jsonl")).unwrap();
+    workspace.run_for_json(PRUNE);
+    assert!(ids(&workspace).contains(&"c3".to_string()));
+}
+
+#[test]
+fn an_id_of_several_files_is_that_of_a_file_that_exists() {
+    let workspace = Workspace::new();
+    write(&workspace, "mail/a.jsonl", 0, &lines(&[("1", "from a"), ("2", "x"), ("3", "x")]));
+    write(&workspace, "mail/b.jsonl", 0, &lines(&[("1", "from b")]));
+    workspace.run_for_json(UPDATE);
+    assert_eq!(text_of(&workspace, "1").unwrap(), "from b");
+    fs::remove_file(workspace.path("mail/b.jsonl")).unwrap();
+    workspace.run_for_json(PRUNE);
+    assert_eq!(counts(&workspace.run_for_json(PRUNE)), [3, 3, 0, 0]);
+    assert_eq!(text_of(&workspace, "1").unwrap(), "from a");
+}
+
+#[test]
+fn folders_with_other_settings_and_names_stay_apart() {
+    let workspace = three_files();
+    write(&workspace, "notes/long.txt", 0, "one two three four five six");
+    let notes = UPDATE.replace("mail", "notes");
+    assert_eq!(counts(&workspace.run_for_json(&format!("{notes} --split 16"))), [2, 0, 0, 0]);
+    assert_eq!(counts(&workspace.run_for_json(&format!("{UPDATE} --split 16"))), [5, 5, 0, 0]);
+    // The same folder by other names, and a folder in it.
+    for name in ["./mail", "mail/", workspace.path("mail").to_str().unwrap(), "mail mail/sub"] {
+        let summary = workspace.run_for_json(&format!("{} --split 16", UPDATE.replace("mail", name)));
+        assert_eq!(counts(&summary), [0, 0, 0, 3], "{name}");
+    }
+    // The same name in another directory is another folder.
+    write(&workspace, "other/mail/a.txt", 0, "elsewhere");
+    let mut command = workspace.command("index mail --out ../i --upsert --prune=all".split(' '));
+    assert_succeeded(&command.current_dir(workspace.path("other")).output().unwrap());
+    let mut expected =
+        ["c1", "c2", "c3", "mail/a.txt", "mail/sub/b.txt", "notes/long.txt#0", "notes/long.txt#1"];
+    expected.sort_unstable();
+    assert_eq!(ids(&workspace), expected);
+    assert_eq!(text_of(&workspace, "mail/a.txt").unwrap(), "elsewhere");
+}
+
+/// A run that waits for another one lists the folders after that.
+#[test]
+fn a_run_that_waits_lists_folders_when_it_has_the_lock() {
+    let workspace = three_files();
+    let (mut holder, input) = workspace.spawn_with_input("index - --out i --upsert");
+    let lock = workspace.path("i/write.lock");
+    workspace::wait_until(&mut holder, || lock.exists());
+    let mut waiting = workspace.spawn("index mail --out i --upsert --prune --wait 30");
+    std::thread::sleep(Duration::from_millis(300));
+    write(&workspace, "mail/new.txt", 0, "new");
+    drop(input);
+    holder.wait().unwrap();
+    let _ = workspace.run(UPDATE);
+    assert!(waiting.wait().unwrap().success());
+    assert!(ids(&workspace).contains(&"mail/new.txt".to_string()));
 }

@@ -325,7 +325,7 @@ fn info_has_the_deleted_documents() {
         assert!(lines.contains("38 documents in 2 segments"), "{lines}");
         let deleted = "\n3 deleted documents, which the figures of fields count: 3 of 40 in segment 1\n";
         assert!(lines.contains(deleted) && lines.contains("\ndeletes "), "{lines}");
-        let approximate = "\nscores are approximate: 3 deleted documents without stored text, or of another analysis\n";
+        let approximate = "\nscores are approximate: 3 deleted documents without stored text, or analysed by another version\n";
         assert_eq!(lines.contains(approximate), !exact, "{lines}");
         let info = workspace.run_for_json("info i --format json");
         assert_eq!((&info["updatable"], &info["scores_exact"]), (&json!(true), &json!(exact)));

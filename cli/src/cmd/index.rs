@@ -72,7 +72,7 @@ pub struct CommitArguments {
     updatable: bool,
     /// Add the documents to an updatable index, where each replaces the one that has its id; make the index
     /// if there is none. Files of folders whose size and time have not changed since the last run are not
-    /// read; give folders by the same names
+    /// read
     #[arg(long, conflicts_with_all = ["append", "replace"])]
     upsert: bool,
     /// Wait up to this many seconds while another writer is at work [default: 0, exit code 75]

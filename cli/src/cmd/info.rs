@@ -152,7 +152,7 @@ fn write_deletes(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
         0 => Ok(()),
         inexact => writeln!(
             out,
-            "scores are approximate: {} without stored text, or of another analysis",
+            "scores are approximate: {} without stored text, or analysed by another version",
             documents(inexact)
         ),
     }

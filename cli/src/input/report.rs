@@ -185,10 +185,9 @@ pub struct RecordedFile {
     /// The ids of the documents, one after the other, and the offset at which each ends.
     pub ids: String,
     pub id_ends: Vec<usize>,
-    /// Whether documents were lost: one cannot be indexed, or the file cannot be read as a whole.
+    /// Whether the file may have documents that were not indexed: one has a problem, the file cannot be read
+    /// as a whole, or it is not text.
     pub is_loss: bool,
-    /// Whether the file cannot be read as a whole.
-    pub is_unreadable: bool,
 }
 
 impl ChunkReport {
@@ -216,9 +215,9 @@ impl ChunkReport {
     }
 
     pub(super) fn problem(&mut self, kind: ProblemKind, problem: impl FnOnce() -> Problem) {
-        if let Some(file) = kind.is_loss().then(|| self.recorded_file()).flatten() {
+        let is_loss = kind != ProblemKind::Replaced;
+        if let Some(file) = is_loss.then(|| self.recorded_file()).flatten() {
             file.is_loss = true;
-            file.is_unreadable |= matches!(kind, ProblemKind::Unreadable | ProblemKind::CutShort);
         }
         let most = if self.list_all { ChunkReport::ALL_MAX } else { ChunkReport::LISTED_MAX + 1 };
         if self.counts.increment(kind) <= most {

@@ -25,6 +25,9 @@ pub struct InputSource {
     skipped: SkippedEntries,
     folders: Vec<PathBuf>,
     unreadable: Vec<PathBuf>,
+    /// The arguments, and the directory that is not read.
+    inputs: Vec<PathBuf>,
+    output: Option<PathBuf>,
     format: Option<InputFormat>,
     /// Whether the user has given the columns of TSV files.
     has_columns: bool,
@@ -73,6 +76,8 @@ impl InputSource {
             skipped,
             folders,
             unreadable,
+            inputs: inputs.to_vec(),
+            output: options.output.clone(),
             format: options.format,
             has_columns: options.columns.is_some(),
             members: Arc::new(options.members.clone()),
@@ -96,6 +101,15 @@ impl InputSource {
     /// Files and folders in folders that cannot be read.
     pub fn unreadable(&self) -> &[PathBuf] {
         &self.unreadable
+    }
+
+    /// Lists the inputs again, before the first chunk.
+    pub fn list_again(&mut self) -> Result<(), String> {
+        let list = walk::expand_inputs(&self.inputs, self.output.as_deref())?;
+        self.total = sum_file_sizes(&list.entries);
+        (self.entries, self.skipped) = (list.entries.into_iter(), list.skipped);
+        (self.folders, self.unreadable) = (list.folders, list.unreadable);
+        Ok(())
     }
 
     /// Calls `select` with each file that was found in a folder: its path, size in bytes, and time of the
@@ -157,7 +171,11 @@ impl InputSource {
             }
             match self.entries.next() {
                 Some(InputEntry::File(file)) => self.open_file(file)?,
-                Some(InputEntry::Problem(problem)) => self.report.problem(problem.kind, || problem),
+                Some(InputEntry::Problem(problem)) => {
+                    // Not a problem of the file before.
+                    self.report.source = None;
+                    self.report.problem(problem.kind, || problem);
+                }
                 None => return Ok(self.take_batch()),
             }
             if self.batch.cost >= self.sizes.chunk_bytes

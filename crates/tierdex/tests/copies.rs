@@ -68,7 +68,7 @@ fn copies_are_whole_commits_while_a_writer_is_at_work() {
         }
         copied
     });
-    assert!(copied.is_sorted());
+    assert!(copied.is_sorted() && copied.len() > 2, "{copied:?}");
     let to = MemDisk::new();
     assert_eq!(copy(&from, &to).unwrap().generation, 150);
     assert_sound(&to);
@@ -103,6 +103,19 @@ fn a_copy_that_fails_leaves_no_index() {
         }
         assert_sound(to.inner());
     }
+    // A copy that is killed before it renames files is repeated.
+    let (mut killed, mut repeated) = (0, 0);
+    for at in 1..=operations {
+        let to = FaultDisk::new(MemDisk::new(), FaultPlan { effect: Effect::Crash, ..plan(at) });
+        let _ = copy(&from, &to);
+        let to = to.inner().crash(crash_images(at..at + 1).last().unwrap());
+        killed += 1;
+        if Manifest::newest(&to).unwrap().is_none() && copy(&from, &to).is_ok() {
+            assert_eq!(read_files(&to), read_files(&from), "operation {at}");
+            repeated += 1;
+        }
+    }
+    assert!(repeated * 10 > killed * 8, "{repeated} of {killed}");
     let small = MemDisk::with_capacity(20_000);
     assert!(copy(&from, &small).is_err_and(|error| matches!(error, Error::Failed(_) | Error::Storage(_))));
     assert!(small.list().unwrap().is_empty());
@@ -154,6 +167,26 @@ fn an_index_is_not_overwritten_by_a_copy() {
     assert_eq!(read_files(&to), before);
 }
 
+#[test]
+fn a_list_of_files_belongs_to_its_commit() {
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let mut writer = updatable_writer(&disk, &schema(), OpenMode::New).unwrap();
+    add_documents(&mut writer, &random_documents(1, 3));
+    let stale = writer.create_sources("").unwrap();
+    writer.commit(Merge::None).unwrap();
+    assert!(writer.set_sources(stale).unwrap_err().to_string().contains("before the last commit"));
+    let (first, second) = (writer.create_sources("").unwrap(), writer.create_sources("").unwrap());
+    assert!(writer.set_sources(first).is_err());
+    assert!(writer.set_sources(second).is_err(), "begun before another was given");
+    let last = writer.create_sources("").unwrap();
+    writer.set_sources(last).unwrap();
+    writer.commit(Merge::None).unwrap();
+    assert!(
+        support::script::check_no_orphans(disk.as_ref(), Some(&Index::open_on(disk.clone()).unwrap()))
+            .is_ok()
+    );
+}
+
 /// Three segments of an index that is not updatable, in which ids repeat within a segment and between them.
 fn repeated() -> (MemDisk, Vec<TestDocument>) {
     let mut docs = random_documents(9, 120);
@@ -167,6 +200,34 @@ fn repeated() -> (MemDisk, Vec<TestDocument>) {
         writer.commit(Merge::None).unwrap();
     }
     (disk, docs)
+}
+
+/// Documents that were deleted before replace no others.
+#[test]
+fn deleted_documents_of_an_id_do_not_count_when_an_index_is_made_updatable() {
+    let docs = random_documents(2, 60);
+    let ids: Vec<String> = (0..60).map(|number| (number % 50).to_string()).collect();
+    for cut in [30, 60] {
+        let disk = MemDisk::new();
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let mut writer = open_writer(&shared, &schema(), OpenMode::New);
+        for part in [0..cut, cut..60] {
+            part.for_each(|number| writer.add(&ids[number], docs[number].values()).unwrap());
+            writer.commit(Merge::None).unwrap();
+        }
+        // Of ids 3 and 4 the later documents, and the first of id 5.
+        writer.delete_documents(&Index::open_on(shared.clone()).unwrap(), &[53, 54, 5]).unwrap();
+        writer.commit(Merge::None).unwrap();
+        drop(writer);
+        assert_eq!(make_updatable(shared.clone(), Merge::None).unwrap(), 7);
+        let index = Index::open_on(shared).unwrap();
+        assert_eq!(index.documents(), 50);
+        for (id, expected) in [("3", 3), ("4", 4), ("5", 55), ("6", 56), ("20", 20)] {
+            let found = index.searcher().find_id(id).unwrap().unwrap();
+            let text = index.searcher().stored(found).unwrap().unwrap();
+            assert_eq!(text.value("text"), docs[expected].text, "{id}");
+        }
+    }
 }
 
 fn make_updatable(disk: Arc<dyn Disk>, merge: Merge) -> tierdex::Result<u64> {

@@ -155,13 +155,10 @@ fn every_flipped_byte_is_detected() {
     let size: usize = read_files(&sample.disk).values().map(|bytes| bytes.len()).sum();
     println!("{size} bytes in {} files", read_files(&sample.disk).len());
     assert!((18_000..64_000).contains(&size) && read_files(&sample.disk).len() == 25, "{size}");
-    let trials = sample.run_trials_on_all_files(
-        <[u8]>::len,
-        |at, bytes| {
-            bytes[at] ^= if at % 2 == 0 { 0xFF } else { 1 << Random::new(at as u64).below(8) };
-            true
-        },
-    );
+    let trials = sample.run_trials_on_all_files(<[u8]>::len, |at, bytes| {
+        bytes[at] ^= if at % 2 == 0 { 0xFF } else { 1 << Random::new(at as u64).below(8) };
+        true
+    });
     assert_eq!(trials, size);
 }
 

@@ -94,6 +94,7 @@ fn forge_file(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
         let numbered = segment.deletes.iter_mut().flat_map(|of| of.layers.iter_mut().chain([&mut of.file]));
         numbered.filter(|of| of.number == number).for_each(|of| of.seal = seal);
     }
+    manifest.sources.iter_mut().filter(|of| of.number == number).for_each(|of| of.seal = seal);
     manifest.prepare(disk, "new").unwrap();
     disk.remove(&Manifest::file_name(manifest.generation)).unwrap();
     manifest.publish(disk, "new").unwrap();

@@ -2,8 +2,9 @@
 //!
 //! 1. Open all files of the newest commit: they stay readable, whatever a writer removes. If one is missing,
 //!    a newer commit has replaced it: start again with that.
-//! 2. Copy each file, sync it, and verify the copy by its checksums.
-//! 3. Write the manifest under a temporary name, rename it, and sync the directory.
+//! 2. Copy each file under a temporary name, sync it, and verify the copy by its checksums. If the process is
+//!    killed, the next copy or writer removes these files.
+//! 3. Rename the files, sync the directory; rename the manifest, and sync the directory again.
 
 use super::manifest::Manifest;
 use super::recovery::{OpenMode, choose_base, lock_index, no_index};
@@ -58,11 +59,17 @@ pub fn copy_on(from: &dyn Disk, to: &dyn Disk, stop: &StopSignal) -> Result<Mani
         )));
     }
     let temporary = Manifest::temporary_name(manifest.generation, lock.id());
-    let copied = source.copy(to, &temporary, stop).and_then(|()| manifest.publish(to, &temporary));
+    let copied = source.copy(to, &temporary, stop).and_then(|()| {
+        lock.check()?;
+        manifest.publish(to, &temporary)
+    });
     if let Err(error) = copied {
+        // Without the lock the files may be those of another writer.
+        lock.check()?;
         let published = Manifest::file_name(manifest.generation);
-        let names = source.files.iter().map(|(named, _)| named.name.as_str());
-        [published.as_str(), &temporary].into_iter().chain(names).for_each(|name| drop(to.remove(name)));
+        let names =
+            source.files.iter().flat_map(|(named, _)| [source.temporary_name(named), named.name.clone()]);
+        [published, temporary].into_iter().chain(names).for_each(|name| drop(to.remove(&name)));
         return Err(error);
     }
     Ok(source.manifest)
@@ -101,11 +108,20 @@ impl SourceCommit {
     /// Copies all files, the manifest under a temporary name.
     fn copy(&self, to: &dyn Disk, temporary: &str, stop: &StopSignal) -> Result<()> {
         for (named, file) in &self.files {
-            copy_file(file.as_ref(), to, &named.name, stop)?;
-            named.open(to)?.verify()?;
+            let copy = NamedFile { name: self.temporary_name(named), ..named.clone() };
+            copy_file(file.as_ref(), to, &copy.name, stop)?;
+            copy.open(to)?.verify()?;
         }
-        to.sync_dir()?;
-        copy_file(self.manifest_file.as_ref(), to, temporary, stop)
+        copy_file(self.manifest_file.as_ref(), to, temporary, stop)?;
+        for (named, _) in &self.files {
+            to.rename(&self.temporary_name(named), &named.name)?;
+        }
+        Ok(to.sync_dir()?)
+    }
+
+    /// The name under which a file is copied: that of a temporary manifest, which any writer removes.
+    fn temporary_name(&self, named: &NamedFile) -> String {
+        Manifest::temporary_name_of(self.manifest.generation, &named.name)
     }
 }
 

@@ -57,7 +57,12 @@ impl Manifest {
     /// Temporary name of the manifest of a generation. As it contains the id of the writer's lock, no other
     /// writer writes or renames this file, not even one that has lost its lock and does not know it yet.
     pub(super) fn temporary_name(generation: u64, lock: u64) -> String {
-        format!("{}.{lock:x}{TEMPORARY_SUFFIX}", Manifest::file_name(generation))
+        Manifest::temporary_name_of(generation, &format!("{lock:x}"))
+    }
+
+    /// A temporary name of a manifest of a generation.
+    pub(super) fn temporary_name_of(generation: u64, of: &str) -> String {
+        format!("{}.{of}{TEMPORARY_SUFFIX}", Manifest::file_name(generation))
     }
 
     /// The newest generation on a disk.

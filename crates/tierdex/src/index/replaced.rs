@@ -67,14 +67,17 @@ impl DeletedIds {
     }
 }
 
-/// The documents of a segment, ascending, whose id a later document of the segment has.
-pub(super) fn repeated_in(segment: &Segment) -> Result<Vec<u32>> {
+/// The documents of a segment, ascending, whose id a later document of the segment has, among those for which
+/// `is_live` is true.
+pub(super) fn repeated_in(segment: &Segment, is_live: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
     let (mut repeated, mut candidates) = (Vec::new(), Vec::new());
     let mut walk = keys_of(segment)?.walk(&FILES);
     // Entries of the current hash, which are candidates if there are several.
     let (mut run, mut next) = (Vec::new(), walk.next()?);
     while let Some(KeyEntry { hash, document }) = next {
-        run.push(document);
+        if is_live(document) {
+            run.push(document);
+        }
         next = walk.next()?;
         if next.is_none_or(|next| next.hash != hash) {
             if run.len() > 1 {

@@ -73,6 +73,8 @@ pub struct IndexWriter {
     deleted_ids: DeletedIds,
     /// The sources of the next commit.
     sources: Option<NumberedFile>,
+    /// Number of the file of sources that was begun since the last commit.
+    unfinished_sources: Option<u64>,
     /// The segment under construction, which follows those.
     building: Option<SegmentBuilder>,
     /// The batch under construction, of documents that follow the segment.
@@ -217,6 +219,7 @@ impl IndexWriter {
             pending_deletes: BTreeMap::new(),
             deleted_ids: DeletedIds::default(),
             sources,
+            unfinished_sources: None,
             building: None,
             batch: None,
             skipped_tokens: SkippedTokens::default(),
@@ -359,8 +362,8 @@ impl IndexWriter {
         })
     }
 
-    /// Makes all added documents durable and visible; returns the generation of the commit. Without new
-    /// documents, and with a commit before, it does nothing.
+    /// Makes all changes durable and visible; returns the generation of the commit. Without changes, and with
+    /// a commit before, it does nothing.
     ///
     /// # Errors
     /// [`Error::Storage`] when a file cannot be written; the last commit is then intact.
@@ -502,6 +505,7 @@ impl IndexWriter {
         self.in_doubt = false;
         self.replaces = false;
         self.committed = manifest;
+        self.unfinished_sources = None;
         self.remove_orphans(|_| true);
         Ok(self.committed.generation)
     }

@@ -120,11 +120,11 @@ impl IndexWriter {
     /// with the id since. Returns their number. Looks the documents up at once.
     ///
     /// # Errors
-    /// As [`IndexWriter::delete`].
+    /// As [`IndexWriter::delete`]; the documents of ids before one that is too long are deleted.
     pub fn delete_committed<'i>(&mut self, ids: impl IntoIterator<Item = &'i str>) -> Result<u64> {
         self.resolve_all_ids()?;
         let before = self.pending_documents();
-        let committed = self.committed.documents();
+        let committed = if self.replaces { 0 } else { self.committed.documents() };
         ids.into_iter().try_for_each(|id| self.delete_before(id, committed))?;
         self.resolve_all_ids()?;
         Ok(self.pending_documents() - before)
@@ -159,6 +159,7 @@ impl IndexWriter {
         self.key_seed.ok_or_else(not_updatable)?;
         self.run_step(|writer| {
             let number = writer.allocate_file_number()?;
+            writer.unfinished_sources = Some(number);
             SourcesWriter::create(writer.disk.as_ref(), number, settings)
         })
     }
@@ -166,11 +167,14 @@ impl IndexWriter {
     /// Makes the list of files a part of the next commit, in place of the one before.
     ///
     /// # Errors
-    /// [`Error::Usage`] if another writer has begun it; [`Error::Storage`] if writing fails.
+    /// [`Error::Usage`] if the list was not the last that this writer has begun since its last commit;
+    /// [`Error::Storage`] if writing fails.
     pub fn set_sources(&mut self, sources: SourcesWriter) -> Result<()> {
         self.check_poisoned()?;
-        if !(self.first_file..self.next_file).contains(&sources.number()) {
-            return Err(Error::Usage("sources of another writer".to_string()));
+        if self.unfinished_sources.take() != Some(sources.number()) {
+            return Err(Error::Usage(
+                "a list of files that was begun before the last commit, or elsewhere".to_string(),
+            ));
         }
         self.run_step(|writer| {
             writer.sources = Some(sources.finish()?);
@@ -239,10 +243,10 @@ impl IndexWriter {
     /// itself.
     fn resolve_ids_of(&mut self, at: usize) -> Result<()> {
         let (newest, older) = (&self.segments[at], &self.segments[..at]);
-        let newer = self.open_segment(newest)?;
+        let (newer, of_newer) = (self.open_segment(newest)?, self.deleted_of(newest)?);
         let mut found = Vec::new();
-        let repeated = repeated_in(&newer)?;
-        let is_last = |document| repeated.binary_search(&document).is_err();
+        let repeated = repeated_in(&newer, |document| is_live(&of_newer, document))?;
+        let is_last = |document| is_live(&of_newer, document) && repeated.binary_search(&document).is_err();
         for of_older in older {
             self.options.stop.check()?;
             let (segment, deleted) = (self.open_segment(of_older)?, self.deleted_of(of_older)?);
