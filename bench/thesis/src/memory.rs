@@ -87,7 +87,7 @@ fn memory_rows(index: &Index, options: &ListOptions) -> Vec<MemoryUse> {
         let samples = 2 * size_of::<LookaheadSample>() * options.lookahead_samples;
         add("lookahead samples", samples as u64, None);
     }
-    add("index of external ids", sizes.id_index, None);
+    add("indexes of ids and stored documents", sizes.document_index, None);
     if options.mode != Mode::Base {
         add("readers and reads in flight", readers_bytes(index, options), None);
     }

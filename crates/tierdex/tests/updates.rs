@@ -6,8 +6,10 @@ mod support;
 use std::sync::Arc;
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::queries::random_query_text;
-use support::{AnswerOptions, answer_query, assert_sound, index_in_memory, random::Random};
-use tierdex::io::{Disk, MemDisk};
+use support::{AnswerOptions, add_documents, answer_query, assert_sound, index_in_memory, random::Random};
+use tierdex::internal::segment::read::OpenSegment;
+use tierdex::io::{Disk, MemDisk, SealedFile};
+use tierdex::schema::Field;
 use tierdex::{Engine, Index, IndexWriter, Merge, OpenMode, Query, Schema, SearchOptions, WriterOptions};
 
 /// The live documents, in the order of their last write.
@@ -191,4 +193,49 @@ fn a_snapshot_keeps_what_later_commits_delete() {
         engine.refresh().unwrap();
         assert_eq!(count(&engine).1, 100 - round);
     }
+}
+
+/// Reads from each file of a segment so far, by the kind of the file.
+fn reads_by_kind(segment: &OpenSegment) -> [u64; 4] {
+    let reads =
+        |kind| segment.files().filter(|file| file.name().ends_with(kind)).map(|file| file.reads()).sum();
+    let all = segment.files().map(SealedFile::reads).sum::<u64>();
+    let [keys, ids, stored]: [u64; 3] = [".keys", ".ids", ".stored"].map(reads);
+    [keys, ids, stored, all - keys - ids - stored]
+}
+
+/// A page of the keys of each segment, and in that of the document a page of the index of ids, a page of ids,
+/// a page of the block index of stored text, and the block.
+#[test]
+fn a_document_is_fetched_by_its_id_with_one_read_of_each_index() {
+    let word = |number: u32| format!("w{:x} ", number.wrapping_mul(2_654_435_761) >> 4);
+    let text = |document: u32| (0..130).map(|at| word(document * 130 + at)).collect::<String>();
+    let docs = TestDocument::of_texts((0..5000).map(text));
+    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
+    let schema = Schema::of(vec![Field::new("text", &["text"])]);
+    let mut writer = open(&disk, &schema, OpenMode::New);
+    for part in docs.chunks(4900) {
+        add_documents(&mut writer, part);
+        writer.commit(Merge::None).unwrap();
+    }
+    let index = Index::open_on(disk).unwrap();
+    let searcher = index.searcher();
+    let fetch = |document: &TestDocument| {
+        let found = searcher.find_id(&document.id).unwrap().unwrap();
+        assert_eq!(searcher.stored(found).unwrap().unwrap().value("text"), document.text);
+    };
+    // The first look-ups read what stays resident.
+    docs.iter().for_each(fetch);
+    let [first, second] = index.segments() else { panic!("two segments are wanted") };
+    assert!(first.stored().unwrap().blocks() > 2 * 128, "a block index of two pages is wanted");
+    let before = [first, second].map(reads_by_kind);
+    docs[..4900].iter().for_each(fetch);
+    let after = [first, second].map(reads_by_kind);
+    let reads = |segment: usize| [0, 1, 2, 3].map(|kind| after[segment][kind] - before[segment][kind]);
+    let ([keys, ids, stored, others], [keys_of_second, ids_of_second, stored_of_second, others_of_second]) =
+        (reads(0), reads(1));
+    // The page before is also read for the first key of a page. A few ids may have the same hash.
+    assert!(keys.max(keys_of_second) < 4900 + 20, "{keys} {keys_of_second}");
+    assert!(ids < 2 * 4900 + 20 && ids_of_second < 20, "{ids} {ids_of_second}");
+    assert_eq!((stored, stored_of_second, others, others_of_second), (2 * 4900, 0, 0, 0));
 }

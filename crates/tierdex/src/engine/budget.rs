@@ -145,7 +145,7 @@ impl EngineSettings {
         let mut rows = vec![MemoryUse::new("program", PROGRAM_BYTES, None)];
         rows.extend(sizes.rows(&self.metadata_location()));
         let mut add = |what, bytes| rows.push(MemoryUse::new(what, bytes, None));
-        add("index of external ids", sizes.id_index);
+        add("indexes of ids and stored documents", sizes.document_index);
         if sizes.deletes > 0 {
             add("deleted documents and their statistics", sizes.deletes);
         }

@@ -3,7 +3,7 @@
 use super::memory_report::{DICTIONARIES, LISTS, MemoryUse};
 use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
-use crate::segment::read::{FieldReader, KeysReader, Segment};
+use crate::segment::read::{FieldReader, KeysReader, Segment, StoredReader};
 use tierdex_io::{Arena, SealedFile};
 
 /// Bytes of the metadata of one segment or of several.
@@ -23,9 +23,9 @@ pub struct ResidentSizes {
     pub restart_keys: u64,
     /// Page checksums.
     pub checksums: u64,
-    /// First documents of the pages of the index of external ids, and first hashes of the pages of keys,
-    /// always in DRAM.
-    pub id_index: u64,
+    /// First documents of the pages of the index of external ids, first hashes of the pages of keys, and
+    /// first entries of the pages of the block index of stored documents, always in DRAM.
+    pub document_index: u64,
     /// Deleted documents and their statistics, always in DRAM.
     pub deletes: u64,
 }
@@ -49,7 +49,9 @@ impl ResidentSizes {
     }
 
     fn add_segment(&mut self, segment: &Segment) {
-        self.id_index += segment.ids().memory() + segment.keys().map_or(0, KeysReader::memory);
+        self.document_index += segment.ids().memory()
+            + segment.keys().map_or(0, KeysReader::memory)
+            + segment.stored().map_or(0, StoredReader::memory);
         self.checksums +=
             segment.files().map(|file| Arena::allocation_bytes(file.table_bytes())).sum::<u64>();
         segment.fields().iter().for_each(|field| self.add_field(field));
@@ -65,7 +67,8 @@ impl ResidentSizes {
         self.norms += Arena::allocation_bytes(payload_bytes(field.norms_file()));
     }
 
-    /// The parts in memory with the metadata in this location, without the index of external ids and deletes.
+    /// The parts in memory with the metadata in this location, without the indexes of ids and stored
+    /// documents, and deletes.
     pub fn rows(&self, location: &MetadataLocation) -> Vec<MemoryUse> {
         let region = location.region.as_ref().map(|kind| kind.to_string());
         let of_tier = region.clone().filter(|_| location.is_whole_region());
@@ -91,7 +94,10 @@ impl ResidentSizes {
     /// Bytes of DRAM with the metadata in this location.
     pub fn in_dram(&self, location: &MetadataLocation) -> u64 {
         let of_tier = if location.is_whole_region() { 0 } else { self.of_tier(location) };
-        self.id_index + self.deletes + of_tier + if location.region.is_none() { self.always() } else { 0 }
+        self.document_index
+            + self.deletes
+            + of_tier
+            + if location.region.is_none() { self.always() } else { 0 }
     }
 
     /// Bytes of the region of this location, if there is one.

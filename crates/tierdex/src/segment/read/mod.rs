@@ -191,7 +191,8 @@ impl Segment {
     pub fn files(&self) -> impl Iterator<Item = &SealedFile> {
         let fields = self.fields.iter().flat_map(FieldReader::files);
         let keys = self.keys.as_ref().map(|keys| &**keys.file());
-        fields.chain([&**self.ids.file()]).chain(keys).chain(self.stored.as_ref().map(StoredReader::file))
+        let stored = self.stored.as_ref().map(|stored| &**stored.file());
+        fields.chain([&**self.ids.file()]).chain(keys).chain(stored)
     }
 }
 

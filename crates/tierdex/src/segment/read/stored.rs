@@ -4,26 +4,29 @@
 use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
 use crate::limits::{DOCUMENT_BYTES_MAX, VALUE_COST};
-use crate::{Error, Result, bytes::ByteReader};
-use std::sync::{Mutex, PoisonError};
+use crate::{Error, Result};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::{cell::Cell, ops::Range};
-use tierdex_io::SealedFile;
+use tierdex_io::{PAGE, SealedFile};
 use zstd::stream::raw::Decoder;
 
 /// Bytes of an entry of the block index: offset of the block u64, its first document u32, its decompressed
 /// bytes u32.
 const INDEX_ENTRY_BYTES: u64 = 16;
 
-/// Looks up the stored values of a document. Binary search reads the block index from the file; nothing is
-/// resident.
+/// Looks up the stored values of a document. Of each page of the block index that a binary search has visited
+/// the first entry stays resident: 24 bytes for 256 blocks, of 4 MiB of documents. Once they are, a look-up
+/// reads one page of the index.
 pub struct StoredReader {
-    file: SealedFile,
+    file: Arc<SealedFile>,
     documents: u32,
     /// Number of members that each document has.
     members: usize,
     blocks: u64,
     /// Offset of the block index in the file.
     index_at: u64,
+    /// For each page of the file with entries of the block index, the first entry that ends in it.
+    page_entries: Box<[OnceLock<StoredBlockEntry>]>,
     /// For reuse: creating a decoder takes longer than decompressing a block.
     decoder: Mutex<Option<Decoder<'static>>>,
 }
@@ -47,14 +50,16 @@ pub struct PackedBlock {
     pub packed: Vec<u8>,
 }
 
-/// What a block contains: its first document, number of documents and decompressed bytes.
-struct BlockDocuments {
+/// A block: its byte range in the file, its first document, number of documents and decompressed bytes.
+struct StoredBlock {
+    range: Range<u64>,
     first: u32,
     count: u32,
     raw_len: u32,
 }
 
 /// An entry of the block index.
+#[derive(Clone, Copy)]
 struct StoredBlockEntry {
     at: u64,
     first: u32,
@@ -81,7 +86,11 @@ impl StoredReader {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let members = members as usize;
-        Ok(StoredReader { file, documents, members, blocks, index_at, decoder: Mutex::new(None) })
+        let index_end = index_at + INDEX_ENTRY_BYTES * blocks;
+        let index_pages = index_end.div_ceil(PAGE) - index_at / PAGE;
+        let page_entries = (0..if blocks == 0 { 0 } else { index_pages }).map(|_| OnceLock::new()).collect();
+        let (file, decoder) = (Arc::new(file), Mutex::new(None));
+        Ok(StoredReader { file, documents, members, blocks, index_at, page_entries, decoder })
     }
 
     /// Whether blocks can be copied to a file of the current version with this number of members.
@@ -101,7 +110,7 @@ impl StoredReader {
         document: u32,
         left: impl Fn(usize) -> Option<&'b Cell<usize>>,
     ) -> Result<StoredValues> {
-        self.unpack_block(self.find_block(document)?, |unpacker, of| {
+        self.unpack_block(&self.find_block(document)?, |unpacker, of| {
             for _ in of.first..document {
                 self.unpack_document(unpacker, |_| None)?;
             }
@@ -118,7 +127,7 @@ impl StoredReader {
         number: u64,
         mut body: impl FnMut(StoredValues) -> Result<()>,
     ) -> Result<()> {
-        self.unpack_block(number, |unpacker, of| {
+        self.unpack_block(&self.block_at(number)?, |unpacker, of| {
             let mut all = of.first..of.first + of.count;
             all.try_for_each(|document| body(self.unpack_whole_document(unpacker, document)?))?;
             unpacker.finish(u64::from(of.raw_len))
@@ -136,8 +145,7 @@ impl StoredReader {
     ) -> Result<()> {
         let mut rest = documents;
         while let Some(first) = rest.first() {
-            let number = self.find_block(*first)?;
-            rest = self.unpack_block(number, |unpacker, of| {
+            rest = self.unpack_block(&self.find_block(*first)?, |unpacker, of| {
                 let end = of.first + of.count;
                 let (wanted, others) = rest.split_at(rest.partition_point(|document| *document < end));
                 let mut next = of.first;
@@ -191,7 +199,7 @@ impl StoredReader {
 
     /// Decompresses and checks a whole block; returns the range of its documents.
     pub fn check_block(&self, number: u64) -> Result<Range<u32>> {
-        self.unpack_block(number, |unpacker, of| {
+        self.unpack_block(&self.block_at(number)?, |unpacker, of| {
             let all = of.first..of.first + of.count;
             all.clone().try_for_each(|document| self.unpack_whole_document(unpacker, document).map(drop))?;
             unpacker.finish(u64::from(of.raw_len))?;
@@ -202,27 +210,49 @@ impl StoredReader {
     /// Calls `body` with an unpacker at the start of a block.
     fn unpack_block<T>(
         &self,
-        number: u64,
-        body: impl FnOnce(&mut Unpacker<'_>, &BlockDocuments) -> Result<T>,
+        block: &StoredBlock,
+        body: impl FnOnce(&mut Unpacker<'_>, &StoredBlock) -> Result<T>,
     ) -> Result<T> {
-        let (range, of) = self.block_range(number)?;
         let damaged =
-            |error| Error::corrupt(self.file.name(), range.start, format!("cannot unpack: {error}"));
+            |error| Error::corrupt(self.file.name(), block.range.start, format!("cannot unpack: {error}"));
         let unused = self.decoder.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut decoder = unused.map_or_else(new_decoder, Ok).map_err(damaged)?;
-        let done = body(&mut Unpacker::new(&self.file, range, &mut decoder)?, &of)?;
+        let done = body(&mut Unpacker::new(&self.file, block.range.clone(), &mut decoder)?, block)?;
         *self.decoder.lock().unwrap_or_else(PoisonError::into_inner) = Some(decoder);
         Ok(done)
     }
 
-    /// The block that contains a document.
-    fn find_block(&self, document: u32) -> Result<u64> {
-        let (mut low, mut high) = (0, self.blocks);
+    /// The block that contains a document. Searches the first entries of the pages of the block index, then
+    /// the page.
+    fn find_block(&self, document: u32) -> Result<StoredBlock> {
+        if document >= self.documents {
+            return Err(self.corrupt(self.blocks, "there is no such document"));
+        }
+        let (mut low, mut high) = (0, self.page_entries.len());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if self.entry(middle)?.first <= document { low = middle } else { high = middle }
+            if self.page_entry(middle)?.first <= document { low = middle } else { high = middle }
         }
-        Ok(low)
+        // All of them are within the page.
+        let others = self.first_of_page(low) + 1..self.first_of_page(low + 1);
+        let bytes = self.read_entries(others.clone())?;
+        let entries = bytes.as_chunks().0;
+        let before = entries.partition_point(|bytes| StoredBlockEntry::of(bytes).first <= document);
+        let entry = match before.checked_sub(1) {
+            Some(last) => StoredBlockEntry::of(&entries[last]),
+            None => self.page_entry(low)?,
+        };
+        let next = match entries.get(before) {
+            Some(bytes) => StoredBlockEntry::of(bytes),
+            None if others.end < self.blocks => self.page_entry(low + 1)?,
+            None => self.end_entry(),
+        };
+        let number = others.start - 1 + before as u64;
+        let block = self.block_between(number, entry, next)?;
+        if !(block.first..block.first + block.count).contains(&document) {
+            return Err(self.corrupt(number, "blocks are not in the order of documents"));
+        }
+        Ok(block)
     }
 
     /// Number of blocks.
@@ -230,49 +260,97 @@ impl StoredReader {
         self.blocks
     }
 
+    /// Bytes in memory of the first entries of the pages of the block index.
+    pub fn memory(&self) -> u64 {
+        size_of_val(&*self.page_entries) as u64
+    }
+
     /// The documents of a block.
     pub fn block_documents(&self, number: u64) -> Result<Range<u32>> {
-        let (_, of) = self.block_range(number)?;
-        Ok(of.first..of.first + of.count)
+        let block = self.block_at(number)?;
+        Ok(block.first..block.first + block.count)
     }
 
     /// A block in compressed form.
     pub fn block(&self, number: u64) -> Result<PackedBlock> {
-        let (range, BlockDocuments { count, raw_len, .. }) = self.block_range(number)?;
+        let StoredBlock { range, count, raw_len, .. } = self.block_at(number)?;
         let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let packed = self.file.read(range.start, len)?;
         Ok(PackedBlock { documents: count, raw_len, packed })
     }
 
-    /// Byte range of a block in the file, and its documents.
-    fn block_range(&self, number: u64) -> Result<(Range<u64>, BlockDocuments)> {
-        let StoredBlockEntry { at, first, raw_len } = self.entry(number)?;
-        let (end, next) = if number + 1 == self.blocks {
-            (self.index_at, self.documents)
-        } else {
-            let next = self.entry(number + 1)?;
-            (next.at, next.first)
-        };
-        let count = next.checked_sub(first).filter(|&count| count > 0);
-        let is_valid = at >= self.file.payload().start && at <= end && end <= self.index_at;
-        let count = count.filter(|_| is_valid);
-        let count = count.ok_or_else(|| self.corrupt(number, "blocks do not follow one another"))?;
-        Ok((at..end, BlockDocuments { first, count, raw_len }))
-    }
-
     /// The file.
-    pub fn file(&self) -> &SealedFile {
+    pub fn file(&self) -> &Arc<SealedFile> {
         &self.file
     }
 
-    fn entry(&self, number: u64) -> Result<StoredBlockEntry> {
-        let at = self.index_at + number * INDEX_ENTRY_BYTES;
-        let bytes = self.file.read(at, INDEX_ENTRY_BYTES as usize)?;
-        let mut view = ByteReader::new(self.file.name(), at, &bytes);
-        Ok(StoredBlockEntry { at: view.u64()?, first: view.u32()?, raw_len: view.u32()? })
+    /// The block with this number.
+    fn block_at(&self, number: u64) -> Result<StoredBlock> {
+        let bytes = self.read_entries(number..self.blocks.min(number + 2))?;
+        let mut entries = bytes.as_chunks().0.iter().map(StoredBlockEntry::of);
+        let entry = entries.next().ok_or_else(|| self.corrupt(number, "there is no such block"))?;
+        self.block_between(number, entry, entries.next().unwrap_or_else(|| self.end_entry()))
+    }
+
+    /// The block of an entry, which ends where that of the next entry starts.
+    fn block_between(
+        &self,
+        number: u64,
+        entry: StoredBlockEntry,
+        next: StoredBlockEntry,
+    ) -> Result<StoredBlock> {
+        let StoredBlockEntry { at, first, raw_len } = entry;
+        let count = next.first.checked_sub(first).filter(|&count| count > 0);
+        let is_valid = at >= self.file.payload().start && at <= next.at && next.at <= self.index_at;
+        let count = count.filter(|_| is_valid);
+        let count = count.ok_or_else(|| self.corrupt(number, "blocks do not follow one another"))?;
+        Ok(StoredBlock { range: at..next.at, first, count, raw_len })
+    }
+
+    /// What follows the last entry.
+    fn end_entry(&self) -> StoredBlockEntry {
+        StoredBlockEntry { at: self.index_at, first: self.documents, raw_len: 0 }
+    }
+
+    /// The first entry that ends in a page of the index, which may begin in the page before.
+    fn page_entry(&self, page: usize) -> Result<StoredBlockEntry> {
+        let entry = &self.page_entries[page];
+        if let Some(entry) = entry.get() {
+            return Ok(*entry);
+        }
+        let number = self.first_of_page(page);
+        let bytes = self.read_entries(number..number + 1)?;
+        let read = bytes.first_chunk().map(StoredBlockEntry::of);
+        let read = read.ok_or_else(|| self.corrupt(number, "there is no such block"))?;
+        Ok(*entry.get_or_init(|| read))
+    }
+
+    /// Number of the first entry that ends in a page of the index; the number of blocks behind the last page.
+    fn first_of_page(&self, page: usize) -> u64 {
+        let start = (self.index_at / PAGE + page as u64) * PAGE;
+        (start.saturating_sub(self.index_at) / INDEX_ENTRY_BYTES).min(self.blocks)
+    }
+
+    fn read_entries(&self, numbers: Range<u64>) -> Result<Vec<u8>> {
+        let len = INDEX_ENTRY_BYTES * (numbers.end - numbers.start);
+        Ok(self.file.read(self.index_at + numbers.start * INDEX_ENTRY_BYTES, len as usize)?)
     }
 
     fn corrupt(&self, number: u64, what: &str) -> Error {
         Error::corrupt(self.file.name(), self.index_at + number * INDEX_ENTRY_BYTES, what)
     }
 }
+
+impl StoredBlockEntry {
+    fn of(bytes: &[u8; INDEX_ENTRY_BYTES as usize]) -> StoredBlockEntry {
+        let [a, b, c, d, e, f, g, h, first @ .., i, j, k, l] = *bytes;
+        StoredBlockEntry {
+            at: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            first: u32::from_le_bytes(first),
+            raw_len: u32::from_le_bytes([i, j, k, l]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
