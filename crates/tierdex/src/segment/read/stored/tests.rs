@@ -62,8 +62,9 @@ fn every_document_is_found_by_one_page_of_the_block_index() {
                     let expected = stored.block_documents(number).unwrap();
                     assert_eq!(found.first..found.first + found.count, expected);
                 });
-                let (of_number, of_number_bytes) =
-                    reads_by(&stored, || drop(stored.block_documents(number).unwrap()));
+                let (of_number, of_number_bytes) = reads_by(&stored, || {
+                    stored.block_documents(number).unwrap();
+                });
                 assert!(reads - of_number <= 1 && bytes - of_number_bytes <= PAGE, "{blocks}, {document}");
                 document += 1;
             }
