@@ -11,6 +11,7 @@ use crate::segment::write::{
     FieldTarget, FieldWriter, IdsWriter, KeysWriter, ListCounts, PostingsWriter, Superblock,
     SuperblockEncoder, write_lengths,
 };
+use crate::text::ANALYSIS_VERSION;
 use crate::{Error, Result, segment::KeySeed, segment::SegmentMeta, transform::block::Block};
 use tierdex_io::Disk;
 
@@ -313,8 +314,9 @@ pub(super) fn import_segment(
     })?;
     files.push(norms.file);
     files.extend(ids);
-    // The analysis of imported terms is not known.
-    Ok(SegmentMeta { id: segment, documents, analysis: 0, fields: vec![stats], files })
+    // There are no stored values that could be analysed again.
+    let analysis = ANALYSIS_VERSION;
+    Ok(SegmentMeta { id: segment, documents, analysis, fields: vec![stats], files })
 }
 
 /// Writes the external ids, and the keys if the index is updatable.
