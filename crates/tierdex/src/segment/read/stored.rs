@@ -25,7 +25,7 @@ pub struct StoredReader {
     blocks: u64,
     /// Offset of the block index in the file.
     index_at: u64,
-    /// For each page of the file with entries of the block index, the first entry that ends in it.
+    /// For each page of the file in which entries of the block index end, the first of them.
     page_entries: Box<[OnceLock<StoredBlockEntry>]>,
     /// For reuse: creating a decoder takes longer than decompressing a block.
     decoder: Mutex<Option<Decoder<'static>>>,
@@ -86,9 +86,9 @@ impl StoredReader {
             return Err(Error::corrupt(file.name(), payload.end, "the tail does not fit the file"));
         }
         let members = members as usize;
-        let index_end = index_at + INDEX_ENTRY_BYTES * blocks;
-        let index_pages = index_end.div_ceil(PAGE) - index_at / PAGE;
-        let page_entries = (0..if blocks == 0 { 0 } else { index_pages }).map(|_| OnceLock::new()).collect();
+        let last_pages = [1, blocks].map(|entries| (index_at + INDEX_ENTRY_BYTES * entries - 1) / PAGE);
+        let index_pages = if blocks == 0 { 0 } else { last_pages[1] - last_pages[0] + 1 };
+        let page_entries = (0..index_pages).map(|_| OnceLock::new()).collect();
         let (file, decoder) = (Arc::new(file), Mutex::new(None));
         Ok(StoredReader { file, documents, members, blocks, index_at, page_entries, decoder })
     }
@@ -327,7 +327,8 @@ impl StoredReader {
 
     /// Number of the first entry that ends in a page of the index; the number of blocks behind the last page.
     fn first_of_page(&self, page: usize) -> u64 {
-        let start = (self.index_at / PAGE + page as u64) * PAGE;
+        let first_page = (self.index_at + INDEX_ENTRY_BYTES - 1) / PAGE;
+        let start = (first_page + page as u64) * PAGE;
         (start.saturating_sub(self.index_at) / INDEX_ENTRY_BYTES).min(self.blocks)
     }
 

@@ -27,7 +27,10 @@ fn stored_of(blocks: &[u32], first_bytes: usize) -> StoredReader {
 }
 
 fn value_of(document: u32, first_bytes: usize) -> String {
-    let noise = |at: usize| char::from(b'0' + ((at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as u8);
+    let noise = |at: usize| {
+        let mixed = (at as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        char::from(b'0' + ((mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 58) as u8)
+    };
     let noise: String = (0..if document == 0 { first_bytes } else { 0 }).map(noise).collect();
     format!("document {document}{noise}")
 }
@@ -74,6 +77,18 @@ fn every_document_is_found_by_one_page_of_the_block_index() {
         assert!(stored.page_entries.len() as u32 <= blocks / 256 + 2);
     }
     assert!(straddling > 2, "entries that cross pages are wanted");
+}
+
+#[test]
+fn a_block_index_begins_at_any_offset_of_a_page() {
+    let mut offsets = std::collections::BTreeSet::new();
+    for first_bytes in 4800..5440 {
+        let stored = stored_of(&[1, 2], first_bytes);
+        offsets.insert(stored.index_at % PAGE);
+        let found = [0, 1, 2].map(|document| stored.find_block(document).unwrap().first);
+        assert_eq!(found, [0, 1, 1], "at {}", stored.index_at);
+    }
+    assert!(offsets.iter().any(|offset| (PAGE - 15..PAGE).contains(offset)), "{offsets:?}");
 }
 
 #[test]
