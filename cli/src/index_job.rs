@@ -12,7 +12,7 @@ use std::io::{Write, stdout};
 use std::time::{Duration, Instant};
 use std::{path::Path, sync::Arc};
 use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
-use tierdex::{schema::Field, sources::SourcesReader};
+use tierdex::{input_files::InputFilesReader, schema::Field};
 
 /// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
@@ -64,7 +64,7 @@ impl IndexJob {
         let _watched = interrupt::raise_on_signal(stop.clone());
         let mut writer = self.open_writer(stop)?;
         let before = self.commit_before()?;
-        let last = before.as_ref().map(|before| SourcesReader::open(self.disk.as_ref(), before));
+        let last = before.as_ref().map(|before| InputFilesReader::open(self.disk.as_ref(), before));
         let last = last.transpose()?.flatten();
         let before = before.map_or(0, |before| before.live_documents());
         let mut update = FolderUpdate::plan(self.folders.clone(), last, &mut source, &mut writer)?;
@@ -73,13 +73,7 @@ impl IndexJob {
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
         let mut progress = IndexProgress::new(&source);
-        if writer.threads_max() < self.threads {
-            let (memory, most) = (size::bytes_as_flag(self.memory as u64), writer.threads_max());
-            progress.print_above(&format!(
-                "tierdex: --memory of {memory} is enough for {most} of {} threads; give 128M per thread to use all",
-                self.threads
-            ));
-        }
+        self.print_unused_threads(&writer, &mut progress);
         let mut tally = Tally::new(source.skipped_entries());
         // A read that fails after the stop signal is reported as an interruption.
         let failed = |problem| stop.check().err().unwrap_or(tierdex::Error::Failed(problem));
@@ -111,8 +105,8 @@ impl IndexJob {
             if let Some(update) = &mut update {
                 update.finish(&mut writer, before)?;
             }
-            let is_up_to_date = update.as_ref().is_some_and(FolderUpdate::is_up_to_date);
-            if tally.is_empty() && !changes_settings && !is_up_to_date {
+            let has_result = update.as_ref().is_some_and(FolderUpdate::has_result);
+            if tally.is_empty() && !changes_settings && !has_result {
                 return Err(tierdex::Error::Failed(tally.nothing_indexed()));
             }
             if let Some(file) = problems.take() {
@@ -126,23 +120,44 @@ impl IndexJob {
             return Err(if writer.in_doubt() { commit_in_doubt(&error) } else { error.into() });
         }
         tally.skipped_tokens = writer.skipped_tokens();
+        let folders =
+            update.map(|FolderUpdate { unchanged, deleted, .. }| FolderSummary { unchanged, deleted });
+        Ok(self.summarize(&writer, tally, folders, before, start.elapsed()))
+    }
+
+    fn print_unused_threads(&self, writer: &IndexWriter, progress: &mut IndexProgress) {
+        if writer.threads_max() < self.threads {
+            let (memory, most) = (size::bytes_as_flag(self.memory as u64), writer.threads_max());
+            progress.print_above(&format!(
+                "tierdex: --memory of {memory} is enough for {most} of {} threads; give 128M per thread to use all",
+                self.threads
+            ));
+        }
+    }
+
+    /// What the run has read and written. `before` is the number of documents of the last commit.
+    fn summarize(
+        &self,
+        writer: &IndexWriter,
+        tally: Tally,
+        folders: Option<FolderSummary>,
+        before: u64,
+        elapsed: Duration,
+    ) -> IndexSummary {
         // The commit is durable, so an error here only loses the size in the summary.
         let manifest = Manifest::read_newest(self.disk.as_ref()).unwrap_or_default();
         let total = manifest.as_ref().map_or_else(|| writer.documents(), Manifest::live_documents);
-        let folders =
-            update.map(|FolderUpdate { unchanged, deleted, .. }| FolderSummary { unchanged, deleted });
         let deleted = folders.as_ref().map_or(0, |folders| folders.deleted);
-        Ok(IndexSummary {
+        let replaced = (before + tally.documents).saturating_sub(total + deleted);
+        IndexSummary {
             total,
-            replaced: writer
-                .is_updatable()
-                .then(|| (before + tally.documents).saturating_sub(total + deleted)),
+            replaced: writer.is_updatable().then_some(replaced),
             folders,
             tally,
             index_bytes: manifest.as_ref().map_or(0, total_bytes),
             empty_fields: manifest.as_ref().map_or(Vec::new(), empty_fields),
-            elapsed: start.elapsed(),
-        })
+            elapsed,
+        }
     }
 
     fn open_writer(&self, stop: StopSignal) -> Outcome<IndexWriter> {

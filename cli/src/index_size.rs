@@ -31,8 +31,8 @@ pub fn deletes_bytes(manifest: &Manifest) -> u64 {
 }
 
 /// Bytes of the list of files from which documents were read.
-pub fn sources_bytes(manifest: &Manifest) -> u64 {
-    manifest.sources.map_or(0, |file| file.seal.len)
+pub fn input_files_bytes(manifest: &Manifest) -> u64 {
+    manifest.input_files.map_or(0, |file| file.seal.len)
 }
 
 /// Bytes of all files of a commit.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
-use workspace::{Workspace, assert_succeeded};
+use workspace::{Workspace, assert_succeeded, wait_until};
 
 const UPDATE: &str = "index mail --out i --upsert --summary json";
 const PRUNE: &str = "index mail --out i --upsert --prune --summary json";
@@ -324,9 +324,14 @@ fn a_run_that_waits_lists_folders_when_it_has_the_lock() {
     let workspace = three_files();
     let (mut holder, input) = workspace.spawn_with_input("index - --out i --upsert");
     let lock = workspace.path("i/write.lock");
-    workspace::wait_until(&mut holder, || lock.exists());
+    wait_until(&mut holder, || lock.exists());
     let mut waiting = workspace.spawn("index mail --out i --upsert --prune --wait 30");
-    std::thread::sleep(Duration::from_millis(300));
+    // It has listed the folders once when it opens the directory of the index.
+    let (files, directory) = (format!("/proc/{}/fd", waiting.id()), workspace.path("i"));
+    wait_until(&mut waiting, || {
+        let open = fs::read_dir(&files).into_iter().flatten().flatten();
+        open.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|path| path == directory)
+    });
     write(&workspace, "mail/new.txt", 0, "new");
     drop(input);
     holder.wait().unwrap();

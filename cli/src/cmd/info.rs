@@ -3,7 +3,7 @@
 use super::search::OutputFormat;
 use crate::failure::{Outcome, output_error};
 use crate::index_size::{
-    PartSize, deletes_bytes, field_stats, kind_bytes, part_sizes, ratio_against_raw, sources_bytes,
+    PartSize, deletes_bytes, field_stats, input_files_bytes, kind_bytes, part_sizes, ratio_against_raw,
     total_bytes,
 };
 use crate::{open, size};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::Index;
-use tierdex::commit::{FORMAT_VERSION, FileKind};
+use tierdex::commit::{FORMAT_VERSION, FileKind, Manifest};
 use tierdex::schema::{Field, Tokenizer};
 
 #[derive(Args)]
@@ -115,6 +115,12 @@ fn write_table(index: &Index) -> std::io::Result<()> {
         )?;
     }
     writeln!(out)?;
+    write_parts(&mut out, manifest)?;
+    out.flush()
+}
+
+/// Writes the sizes of the files that all fields share.
+fn write_parts(out: &mut dyn Write, manifest: &Manifest) -> std::io::Result<()> {
     let parts = [
         ("ids", kind_bytes(manifest, 0, FileKind::Ids)),
         ("stored", kind_bytes(manifest, 0, FileKind::Stored)),
@@ -122,12 +128,12 @@ fn write_table(index: &Index) -> std::io::Result<()> {
     let added = [
         ("keys", kind_bytes(manifest, 0, FileKind::Keys)),
         ("deletes", deletes_bytes(manifest)),
-        ("sources", sources_bytes(manifest)),
+        ("input-files", input_files_bytes(manifest)),
     ];
     for (name, bytes) in parts.into_iter().chain(added.into_iter().filter(|(_, bytes)| *bytes > 0)) {
-        writeln!(out, "{name:<10}{:>14}", size::show_bytes(bytes))?;
+        writeln!(out, "{name:<12}{:>12}", size::show_bytes(bytes))?;
     }
-    out.flush()
+    Ok(())
 }
 
 /// Writes whether the index is updatable, and its deleted documents.
@@ -205,7 +211,7 @@ fn as_json(index: &Index) -> Value {
         "stored_bytes": kind_bytes(manifest, 0, FileKind::Stored),
         "keys_bytes": kind_bytes(manifest, 0, FileKind::Keys),
         "deletes_bytes": deletes_bytes(manifest),
-        "sources_bytes": sources_bytes(manifest),
+        "input_files_bytes": input_files_bytes(manifest),
         "fields": fields.collect::<Vec<_>>(),
     })
 }

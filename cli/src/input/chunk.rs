@@ -27,7 +27,7 @@ pub(super) struct Lines {
     /// Display name of the file.
     pub file: Arc<str>,
     /// Number of the file, if its documents are recorded.
-    pub source: Option<u32>,
+    pub number: Option<u32>,
     pub format: LineFormat,
     /// Number of the first line, from 1.
     pub first_line: u64,
@@ -67,5 +67,5 @@ pub(super) struct TextFile {
     /// Number of the first part, if this is a piece of a file that is split.
     pub first_part: Option<u64>,
     /// Number of the file, if its documents are recorded.
-    pub source: Option<u32>,
+    pub number: Option<u32>,
 }

@@ -17,7 +17,7 @@ pub(super) struct LineFile {
     /// Whether the file is an argument itself, not found in a folder.
     pub named: bool,
     /// Number of the file, if its documents are recorded.
-    pub source: Option<u32>,
+    pub number: Option<u32>,
     pub format: LineFormat,
     /// Whether the user has given the columns.
     pub has_columns: bool,
@@ -34,8 +34,8 @@ impl LineFile {
         for line in too_long {
             report.problem(ProblemKind::TooLarge, || self.too_long_line(line));
         }
-        let (file, format, source) = (Arc::clone(&self.name), self.format.clone(), self.source);
-        let mut lines = Lines { file, source, format, first_line, bytes };
+        let (file, format, number) = (Arc::clone(&self.name), self.format.clone(), self.number);
+        let mut lines = Lines { file, number, format, first_line, bytes };
         if matches!(&self.format, LineFormat::Tsv(layout) if layout.columns.is_empty()) {
             self.format = LineFormat::Tsv(self.infer_columns(&mut lines, report)?);
             lines.format = self.format.clone();

@@ -1,7 +1,7 @@
 //! Opens an input and decompresses it. The compression is detected from the first bytes, not from the name,
 //! as files can be renamed and pipes have no name.
 
-use super::walk::{InputFile, InputLocation};
+use super::walk::{InputLocation, ListedFile};
 use super::{background_reader::BackgroundReader, gzip::GzipReader};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +68,7 @@ pub struct OpenInput {
 impl OpenInput {
     /// Opens an input. `consumed` counts its compressed bytes. Reads fail once `stop` is raised.
     pub(super) fn open(
-        file: &InputFile,
+        file: &ListedFile,
         consumed: &Arc<AtomicU64>,
         stop: &StopSignal,
     ) -> io::Result<OpenInput> {

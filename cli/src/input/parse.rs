@@ -25,7 +25,7 @@ pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex
 
 fn parse_lines(lines: &Lines, options: &InputOptions, sink: &mut Sink<'_>) -> tierdex::Result<()> {
     sink.report.bytes += lines.bytes.len() as u64;
-    sink.report.source = lines.source;
+    sink.report.file = lines.number;
     let bytes = lines.content();
     let mut start = 0;
     let ends = memchr_iter(b'\n', bytes).chain(std::iter::once(bytes.len()));
@@ -81,7 +81,7 @@ pub(super) fn replaced_bytes_message() -> String {
 fn parse_files(files: &[TextFile], options: &InputOptions, sink: &mut Sink<'_>) -> tierdex::Result<()> {
     for file in files {
         sink.report.bytes += file.bytes.len() as u64;
-        sink.report.source = file.source;
+        sink.report.file = file.number;
         let text = String::from_utf8_lossy(match file.first_part {
             Some(_) => &file.bytes,
             None => byte_order_mark::strip_byte_order_mark(&file.bytes),

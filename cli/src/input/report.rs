@@ -172,7 +172,7 @@ pub struct ChunkReport {
     /// Whether all problems are in the list, up to [`ChunkReport::ALL_MAX`] of a kind.
     pub list_all: bool,
     /// Number of the file that is read, if its documents are recorded.
-    pub source: Option<u32>,
+    pub file: Option<u32>,
     /// What was read from each of these files.
     pub recorded: Vec<RecordedFile>,
 }
@@ -181,7 +181,7 @@ pub struct ChunkReport {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RecordedFile {
     /// Number of the file.
-    pub source: u32,
+    pub number: u32,
     /// The ids of the documents, one after the other, and the offset at which each ends.
     pub ids: String,
     pub id_ends: Vec<usize>,
@@ -207,9 +207,9 @@ impl ChunkReport {
     }
 
     fn recorded_file(&mut self) -> Option<&mut RecordedFile> {
-        let source = self.source?;
-        if self.recorded.last().is_none_or(|last| last.source != source) {
-            self.recorded.push(RecordedFile { source, ..RecordedFile::default() });
+        let number = self.file?;
+        if self.recorded.last().is_none_or(|last| last.number != number) {
+            self.recorded.push(RecordedFile { number, ..RecordedFile::default() });
         }
         self.recorded.last_mut()
     }

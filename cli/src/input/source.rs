@@ -12,7 +12,7 @@ use super::open::{Compression, OpenInput};
 use super::options::{InputFormat, InputOptions};
 use super::report::{ChunkReport, ProblemKind};
 use super::text::{self, TextContent};
-use super::walk::{self, InputEntry, InputFile, InputList, InputLocation, SkippedEntries};
+use super::walk::{self, InputEntry, InputList, InputLocation, ListedFile, SkippedEntries};
 use super::{file_kind, name::display_name, parse, text_pieces::TextPieces};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,15 +118,15 @@ impl InputSource {
     pub fn select_files(&mut self, mut select: impl FnMut(&Path, u64, i64) -> Option<u32>) {
         let mut entries: Vec<InputEntry> = std::mem::take(&mut self.entries).collect();
         entries.retain_mut(|entry| match entry {
-            InputEntry::File(InputFile {
+            InputEntry::File(ListedFile {
                 location: InputLocation::Path(path),
                 size: Some(size),
                 modified: Some(modified),
-                source,
+                number,
                 ..
             }) => {
-                *source = select(path, *size, *modified);
-                source.is_some()
+                *number = select(path, *size, *modified);
+                number.is_some()
             }
             _ => true,
         });
@@ -173,7 +173,7 @@ impl InputSource {
                 Some(InputEntry::File(file)) => self.open_file(file)?,
                 Some(InputEntry::Problem(problem)) => {
                     // Not a problem of the file before.
-                    self.report.source = None;
+                    self.report.file = None;
                     self.report.problem(problem.kind, || problem);
                 }
                 None => return Ok(self.take_batch()),
@@ -198,7 +198,7 @@ impl InputSource {
     /// The next chunk of the open file of lines, which is closed at its end.
     fn next_lines(&mut self) -> Result<Option<InputChunk>, String> {
         let Some(mut file) = self.current.take() else { return Ok(None) };
-        self.report.source = file.source;
+        self.report.file = file.number;
         match file.next(&mut self.report) {
             Ok(Some(lines)) => {
                 self.current = Some(file);
@@ -220,7 +220,7 @@ impl InputSource {
     /// The next piece of the open text file, which is closed at its end.
     fn next_piece(&mut self) -> Result<Option<InputChunk>, String> {
         let Some(mut file) = self.pieces.take() else { return Ok(None) };
-        self.report.source = file.source;
+        self.report.file = file.number;
         match file.next() {
             Ok(Some(piece)) => {
                 self.pieces = Some(file);
@@ -245,15 +245,15 @@ impl InputSource {
     /// The collected text files and the report; `None` if both are empty.
     fn take_batch(&mut self) -> Option<InputChunk> {
         let files = std::mem::take(&mut self.batch).files;
-        let report = ChunkReport { source: None, ..self.take_report() };
+        let report = ChunkReport { file: None, ..self.take_report() };
         let empty = files.is_empty() && report == self.new_report();
         (!empty).then_some(InputChunk { body: ChunkBody::Files(files), report })
     }
 
     /// Opens a file. A file of lines becomes `current`; a text file is read into the batch.
-    fn open_file(&mut self, file: InputFile) -> Result<(), String> {
+    fn open_file(&mut self, file: ListedFile) -> Result<(), String> {
         let name = file.name();
-        self.report.source = file.source;
+        self.report.file = file.number;
         let done_at = self.consumed.load(Ordering::Relaxed).saturating_add(file.size.unwrap_or(0));
         let opened = match OpenInput::open(&file, &self.consumed, &self.stop) {
             Ok(opened) => opened,
@@ -307,7 +307,7 @@ impl InputSource {
 
     /// The layout of a file that is or may be JSON lines. Files in folders without a known extension are
     /// text files and are not inspected.
-    fn json_layout(&self, file: &InputFile, name: &str, opened: OpenInput) -> (JsonLayout, OpenInput) {
+    fn json_layout(&self, file: &ListedFile, name: &str, opened: OpenInput) -> (JsonLayout, OpenInput) {
         match self.known_format(file, name) {
             Some(InputFormat::Text | InputFormat::Tsv) => (JsonLayout::Other, opened),
             None if !file.named => (JsonLayout::Other, opened),
@@ -320,7 +320,7 @@ impl InputSource {
 
     /// The format given by the user or by the file extension. A stream without a known extension is JSON
     /// lines.
-    fn known_format(&self, file: &InputFile, name: &str) -> Option<InputFormat> {
+    fn known_format(&self, file: &ListedFile, name: &str) -> Option<InputFormat> {
         let by_name = match file.location {
             InputLocation::StandardInput => None,
             InputLocation::Path(_) => InputFormat::from_file_name(name),
@@ -330,7 +330,7 @@ impl InputSource {
 
     fn line_file(
         &self,
-        file: &InputFile,
+        file: &ListedFile,
         name: String,
         opened: OpenInput,
         format: LineFormat,
@@ -343,7 +343,7 @@ impl InputSource {
             name,
             compression,
             named,
-            source: file.source,
+            number: file.number,
             format,
             has_columns,
             members,
@@ -356,7 +356,7 @@ impl InputSource {
     /// pieces.
     fn read_text_file(
         &mut self,
-        file: &InputFile,
+        file: &ListedFile,
         name: String,
         opened: OpenInput,
         done_at: u64,
@@ -381,12 +381,12 @@ impl InputSource {
         };
         match read {
             TextContent::Text(bytes) => {
-                let (title, source) = (file.title(), file.source);
-                self.batch.push_file(TextFile { id: name, title, bytes, first_part: None, source })
+                let (title, number) = (file.title(), file.number);
+                self.batch.push_file(TextFile { id: name, title, bytes, first_part: None, number })
             }
             TextContent::TooLong(bytes) if let Some(part_bytes_max) = part_bytes_max => {
-                let (title, source) = (file.title(), file.source);
-                let text = TextFile { id: name, title, bytes, first_part: None, source };
+                let (title, number) = (file.title(), file.number);
+                let text = TextFile { id: name, title, bytes, first_part: None, number };
                 let pieces = TextPieces::new(text, reader, part_bytes_max, compression, file.named, done_at);
                 self.pieces = Some(pieces);
             }
@@ -420,7 +420,7 @@ impl InputSource {
     }
 }
 
-fn binary_problem_kind(file: &InputFile) -> ProblemKind {
+fn binary_problem_kind(file: &ListedFile) -> ProblemKind {
     if file.named { ProblemKind::Binary } else { ProblemKind::BinaryInFolder }
 }
 

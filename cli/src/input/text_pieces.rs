@@ -21,7 +21,7 @@ pub(super) struct TextPieces {
     /// Whether bytes that are not UTF-8 were replaced.
     pub replaced: bool,
     /// Number of the file, if its documents are recorded.
-    pub source: Option<u32>,
+    pub number: Option<u32>,
     title: String,
     reader: Box<dyn Read + Send>,
     /// Maximum length of a part, which becomes a document, in bytes.
@@ -49,14 +49,14 @@ impl TextPieces {
     ) -> TextPieces {
         let undecoded = byte_order_mark::strip_byte_order_mark(&text.bytes).to_vec();
         let (rest, next_part, replaced) = (String::new(), 0, false);
-        let (name, title, source) = (text.id, text.title, text.source);
+        let (name, title, number) = (text.id, text.title, text.number);
         TextPieces {
             name,
             compression,
             named,
             done_at,
             replaced,
-            source,
+            number,
             title,
             reader,
             part_bytes_max,
@@ -89,7 +89,7 @@ impl TextPieces {
             title: std::mem::take(&mut self.title),
             bytes: text.into_bytes(),
             first_part: Some(self.next_part),
-            source: self.source,
+            number: self.number,
         };
         self.next_part += parts;
         Ok(Some(piece))
@@ -139,7 +139,7 @@ mod tests {
                 title: "t".into(),
                 bytes: beginning.to_vec(),
                 first_part: None,
-                source: None,
+                number: None,
             };
             let reader = Box::new(io::Cursor::new(after.to_vec()));
             let mut pieces = TextPieces::new(beginning, reader, part_bytes_max, Compression::Plain, true, 0);

@@ -14,20 +14,20 @@ use std::{io, os::unix::fs::MetadataExt};
 /// A file to read, or the problem of a file or folder that cannot be read.
 #[derive(Debug)]
 pub(super) enum InputEntry {
-    File(InputFile),
+    File(ListedFile),
     Problem(Problem),
 }
 
 /// A file to read.
 #[derive(Debug)]
-pub(super) struct InputFile {
+pub(super) struct ListedFile {
     pub location: InputLocation,
     /// Size on disk in bytes; `None` for a stream.
     pub size: Option<u64>,
     /// Time of the last change of a file that was found in a folder, in nanoseconds since 1970-01-01 UTC.
     pub modified: Option<i64>,
     /// Number of the file among those whose documents are recorded.
-    pub source: Option<u32>,
+    pub number: Option<u32>,
     /// Whether the file is an argument itself, not found in a folder.
     pub named: bool,
 }
@@ -39,7 +39,7 @@ pub(super) enum InputLocation {
     Path(PathBuf),
 }
 
-impl InputFile {
+impl ListedFile {
     /// Display name of the file.
     pub fn name(&self) -> String {
         match &self.location {
@@ -131,7 +131,7 @@ fn expand_argument(input: &Path, walker: &mut FolderWalker, list: &mut InputList
 }
 
 fn argument_entry(location: InputLocation, size: Option<u64>) -> InputEntry {
-    InputEntry::File(InputFile { location, size, named: true, modified: None, source: None })
+    InputEntry::File(ListedFile { location, size, named: true, modified: None, number: None })
 }
 
 fn cannot_read_message(input: &Path, error: &io::Error) -> String {
@@ -201,11 +201,11 @@ impl FolderWalker {
 
 fn folder_entry(path: PathBuf, found: io::Result<Metadata>) -> InputEntry {
     match found {
-        Ok(metadata) => InputEntry::File(InputFile {
+        Ok(metadata) => InputEntry::File(ListedFile {
             location: InputLocation::Path(path),
             size: Some(metadata.len()),
             modified: Some(modified_nanoseconds(&metadata)),
-            source: None,
+            number: None,
             named: false,
         }),
         Err(error) => InputEntry::Problem(Problem::of_file(

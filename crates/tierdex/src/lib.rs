@@ -9,7 +9,7 @@
 //! |---|---|
 //! | add documents | [`IndexWriter`], [`WriterOptions`], [`schema`], [`Document`], [`Merge`] |
 //! | stop a writer | [`StopSignal`] |
-//! | read changed files only | [`sources`] |
+//! | read changed files only | [`input_files`] |
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
 //! | search several indexes | [`Index::open_all`], or in several processes [`Statistics`], [`merge_hits`] |
@@ -169,8 +169,8 @@ pub mod explain {
 }
 
 /// The files from which documents were read, so that a later run reads only those that have changed.
-pub mod sources {
-    pub use crate::index::{SourceFile, SourcePosition, SourcesReader, SourcesWriter};
+pub mod input_files {
+    pub use crate::index::{InputFile, InputFilePosition, InputFilesReader, InputFilesWriter};
 }
 
 pub use tierdex_codec as codec;

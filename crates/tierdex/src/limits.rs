@@ -19,10 +19,10 @@ pub const POSITION_GAP: u32 = 128;
 pub const ID_BYTES_MAX: usize = 4096;
 
 /// Maximum bytes of the path of a file from which documents are read, as in Linux.
-pub const SOURCE_PATH_BYTES_MAX: usize = 4096;
+pub const INPUT_PATH_BYTES_MAX: usize = 4096;
 
 /// Maximum bytes of the settings by which files are read.
-pub const SOURCE_SETTINGS_BYTES_MAX: usize = 1 << 20;
+pub const INPUT_SETTINGS_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum number of fields of a schema.
 pub const FIELDS_MAX: usize = 64;

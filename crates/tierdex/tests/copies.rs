@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use support::corpus::{TestDocument, random_documents};
-use support::deleted::{build_deleted, set_sources, updatable_writer};
+use support::deleted::{build_deleted, set_input_files, updatable_writer};
 use support::{add_documents, assert_sound, crash_images, open_writer, read_files, schema};
 use tierdex::commit::{FORMAT_VERSION, Manifest};
 use tierdex::internal::index::copy_on;
@@ -53,7 +53,7 @@ fn copies_are_whole_commits_while_a_writer_is_at_work() {
             for number in 1..150 {
                 // The index has four documents more after each commit.
                 add_documents(&mut writer, &docs[4 * number - 4..4 * number + 4]);
-                set_sources(&mut writer, &[&docs[..4 * number + 4]]).unwrap();
+                set_input_files(&mut writer, &[&docs[..4 * number + 4]]).unwrap();
                 writer.commit(if number % 9 == 0 { Merge::One } else { Merge::Keep }).unwrap();
             }
             done.store(true, Ordering::Relaxed);
@@ -172,14 +172,14 @@ fn a_list_of_files_belongs_to_its_commit() {
     let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
     let mut writer = updatable_writer(&disk, &schema(), OpenMode::New).unwrap();
     add_documents(&mut writer, &random_documents(1, 3));
-    let stale = writer.create_sources("").unwrap();
+    let stale = writer.create_input_files("").unwrap();
     writer.commit(Merge::None).unwrap();
-    assert!(writer.set_sources(stale).unwrap_err().to_string().contains("before the last commit"));
-    let (first, second) = (writer.create_sources("").unwrap(), writer.create_sources("").unwrap());
-    assert!(writer.set_sources(first).is_err());
-    assert!(writer.set_sources(second).is_err(), "begun before another was given");
-    let last = writer.create_sources("").unwrap();
-    writer.set_sources(last).unwrap();
+    assert!(writer.set_input_files(stale).unwrap_err().to_string().contains("before the last commit"));
+    let (first, second) = (writer.create_input_files("").unwrap(), writer.create_input_files("").unwrap());
+    assert!(writer.set_input_files(first).is_err());
+    assert!(writer.set_input_files(second).is_err(), "begun before another was given");
+    let last = writer.create_input_files("").unwrap();
+    writer.set_input_files(last).unwrap();
     writer.commit(Merge::None).unwrap();
     assert!(
         support::script::check_no_orphans(disk.as_ref(), Some(&Index::open_on(disk.clone()).unwrap()))

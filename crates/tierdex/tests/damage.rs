@@ -186,7 +186,7 @@ fn damage_to_segments_that_lack_a_field_is_detected() {
 fn damage_to_keys_and_deletes_is_detected() {
     let sample = deleted_sample(&small_documents(10));
     let files = read_files(&sample.disk);
-    let kinds = ["keys", "deletes", "deleted-statistics", "sources"];
+    let kinds = ["keys", "deletes", "deleted-statistics", "input-files"];
     let is_of_kind = |name: &str| kinds.iter().any(|kind| name.ends_with(&format!(".{kind}")));
     let names: Vec<&String> = files.keys().filter(|name| is_of_kind(name)).collect();
     assert_eq!(names.len(), 2 + 2 + 3 + 1, "{names:?}");

@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use support::corpus::{TestDocument, random_documents};
 use support::delete_script::live_ids;
-use support::deleted::{delete, statistics_of, updatable_writer};
+use support::deleted::{build_deleted, delete, statistics_of, updatable_writer};
+use support::forge::{forge_file, read_payload};
 use support::{add_documents, assert_sound, open_writer, schema};
-use tierdex::commit::{KeySeed, Manifest};
+use tierdex::commit::{FileKind, KeySeed, Manifest};
+use tierdex::internal::bytes::{push_bytes, push_varint};
 use tierdex::internal::index::check_on;
 use tierdex::internal::segment::deletes::{DeletedStatistics, TermDeletes, open_deletes};
-use tierdex::internal::segment::read::FILES;
+use tierdex::internal::segment::{layout::file_name, read::FILES};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Schema, Stored};
 use tierdex::{Index, IndexWriter, Merge, OpenMode, WriterOptions};
@@ -302,5 +304,62 @@ fn a_check_finds_two_documents_of_an_id() {
         manifest.publish(&disk, "manifest.tmp").unwrap();
         let problems = check_on(&disk).unwrap().problems;
         assert!(problems.len() == 1 && problems[0].to_string().contains("has the id of another document"));
+    }
+}
+
+/// Impossible entries of the files from which documents were read.
+#[test]
+fn impossible_input_files_are_rejected() {
+    let docs = random_documents(3, 700);
+    let disk = build_deleted(&schema(), &docs, 640, &[0..30, 31..33]);
+    let manifest = Manifest::read_newest(&disk).unwrap().unwrap();
+    let name = file_name(manifest.input_files.unwrap().number, 0, FileKind::InputFiles);
+    let (identity, _) = read_payload(&disk, &name);
+    let file = |path: &[u8], ids: &[(u64, &[u8])]| {
+        let mut bytes = Vec::new();
+        push_bytes(&mut bytes, path);
+        bytes.extend_from_slice(&[3; 9]);
+        for (shared, suffix) in ids {
+            push_varint(&mut bytes, shared + 1);
+            push_bytes(&mut bytes, suffix);
+        }
+        bytes.push(0);
+        bytes
+    };
+    let cut = |mut bytes: Vec<u8>| {
+        bytes.pop();
+        bytes
+    };
+    let cases: [(Vec<u8>, &str); 12] = [
+        (file(b"", &[]), "an empty path"),
+        (file(&[b'p'; 4097], &[]), "impossibly long"),
+        (file(b"path", &[(5, b"")]), "shares more bytes than there are"),
+        (file(b"path", &[(u64::MAX - 1, b"")]), "shares more bytes than there are"),
+        (file(b"path", &[(0, b"b"), (0, b"a")]), "ids that do not ascend"),
+        (file(b"path", &[(0, b"b"), (1, b"")]), "ids that do not ascend"),
+        (file(b"path", &[(0, &[0xff])]), "an id that is not UTF-8"),
+        (file(b"path", &[(0, &[b'i'; 4097])]), "impossibly long"),
+        (cut(file(b"path", &[(0, b"a")])), "ends early"),
+        ([file(b"path", &[]), vec![0x80]].concat(), "ends early"),
+        ([file(b"path", &[]), vec![0xff; 10]].concat(), "a number that is too large"),
+        ([file(b"path", &[]), file(b"path", &[])].concat(), "a path that occurs twice"),
+    ];
+    let check = |payload: &[u8]| {
+        let forged = disk.snapshot();
+        forge_file(&forged, &name, identity, payload);
+        check_on(&forged).unwrap().problems
+    };
+    let valid = [vec![0], file(b"path", &[(0, b"a"), (1, b"b")]), file(b"pathb", &[])].concat();
+    assert!(check(&valid).is_empty(), "{:?}", check(&valid));
+    for (files, expected) in cases {
+        let problems = check(&[vec![0], files].concat());
+        assert!(
+            problems.len() == 1 && problems[0].to_string().contains(expected),
+            "{problems:?}: {expected}"
+        );
+    }
+    for (settings, expected) in [(vec![1, 0xff], "settings that are not UTF-8"), (vec![0xff; 3], "")] {
+        let problems = check(&settings);
+        assert!(problems.len() == 1 && problems[0].to_string().contains(expected), "{problems:?}");
     }
 }

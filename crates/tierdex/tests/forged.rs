@@ -8,16 +8,17 @@ mod support;
 
 use cap::Cap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::{alloc::System, collections::BTreeMap, ops::Range, sync::Arc};
+use std::{alloc::System, collections::BTreeMap, sync::Arc};
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::deleted::{build_deleted, statistics_of};
+use support::forge::{forge_file, read_payload};
 use support::grown::GrownCase;
 use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema};
 use tierdex::commit::{DeletesMeta, FieldStats, FileKind, FileMeta, Manifest, ManifestSegment, SegmentMeta};
-use tierdex::internal::bytes::{push_bytes, push_varint};
-use tierdex::internal::segment::layout::{file_name, identity, parse_file_name};
+use tierdex::internal::bytes::push_varint;
+use tierdex::internal::segment::layout::{file_name, parse_file_name};
 use tierdex::internal::segment::{deletes::open_deletes, read::FILES};
-use tierdex::io::{Disk, Identity, MemDisk, RegionKind, SealedFile, SealedWriter, panic_message};
+use tierdex::io::{Disk, Identity, MemDisk, RegionKind, panic_message};
 use tierdex::{
     Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, SearchRequest,
     WriterOptions, ciff::export, codec::Codec, internal::engine::MetaTier, internal::index::check_on,
@@ -64,40 +65,6 @@ fn deleted_documents() -> Vec<TestDocument> {
     let mut docs = random_documents(3, 700);
     docs.iter_mut().for_each(|doc| doc.text = doc.text.split(' ').take(4).collect::<Vec<_>>().join(" "));
     docs
-}
-
-/// The payload of a file, with the identity under which it is sealed.
-fn read_payload(disk: &MemDisk, name: &str) -> (Identity, Vec<u8>) {
-    let manifest = Manifest::newest(disk).unwrap().unwrap();
-    let identity = match parse_file_name(name) {
-        Some((segment, field, kind)) => identity(segment, field, kind),
-        None => Identity { kind: FileKind::Manifest as u8, field: 0, segment: manifest },
-    };
-    let file = SealedFile::open_unsealed(disk, name, identity).unwrap();
-    let Range { start, end } = file.payload();
-    (identity, file.read(start, (end - start) as usize).unwrap())
-}
-
-/// Replaces the payload of a file, and writes its new length and checksum to the manifest.
-fn forge_file(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]) {
-    disk.remove(name).unwrap();
-    let mut file = SealedWriter::create(disk, name, identity).unwrap();
-    file.write(payload).unwrap();
-    let seal = file.finish().unwrap();
-    let Some((number, field, kind)) = parse_file_name(name) else { return };
-    let mut manifest = Manifest::read_newest(disk).unwrap().unwrap();
-    for segment in &mut manifest.segments {
-        let is_named = |of: &&mut FileMeta| of.kind == kind && (of.field == field || !kind.of_field());
-        if segment.id == number {
-            segment.meta.files.iter_mut().filter(is_named).for_each(|of| of.seal = seal);
-        }
-        let numbered = segment.deletes.iter_mut().flat_map(|of| of.layers.iter_mut().chain([&mut of.file]));
-        numbered.filter(|of| of.number == number).for_each(|of| of.seal = seal);
-    }
-    manifest.sources.iter_mut().filter(|of| of.number == number).for_each(|of| of.seal = seal);
-    manifest.prepare(disk, "new").unwrap();
-    disk.remove(&Manifest::file_name(manifest.generation)).unwrap();
-    manifest.publish(disk, "new").unwrap();
 }
 
 /// A random offset: often near the end, where tails are, or near the beginning.
@@ -571,60 +538,4 @@ fn a_forgery_has_valid_checksums() {
     forge_file(&disk, &name, identity, &bytes);
     let problems = check_on(&disk).unwrap().problems;
     assert!(problems.len() == 1 && !problems[0].to_string().contains("checksum"), "{problems:?}");
-}
-
-/// Impossible entries of the files from which documents were read.
-#[test]
-fn impossible_sources_are_rejected() {
-    let disk = deleted_index();
-    let manifest = Manifest::read_newest(&disk).unwrap().unwrap();
-    let name = file_name(manifest.sources.unwrap().number, 0, FileKind::Sources);
-    let (identity, _) = read_payload(&disk, &name);
-    let file = |path: &[u8], ids: &[(u64, &[u8])]| {
-        let mut bytes = Vec::new();
-        push_bytes(&mut bytes, path);
-        bytes.extend_from_slice(&[3; 9]);
-        for (shared, suffix) in ids {
-            push_varint(&mut bytes, shared + 1);
-            push_bytes(&mut bytes, suffix);
-        }
-        bytes.push(0);
-        bytes
-    };
-    let cut = |mut bytes: Vec<u8>| {
-        bytes.pop();
-        bytes
-    };
-    let cases: [(Vec<u8>, &str); 12] = [
-        (file(b"", &[]), "an empty path"),
-        (file(&[b'p'; 4097], &[]), "impossibly long"),
-        (file(b"path", &[(5, b"")]), "shares more bytes than there are"),
-        (file(b"path", &[(u64::MAX - 1, b"")]), "shares more bytes than there are"),
-        (file(b"path", &[(0, b"b"), (0, b"a")]), "ids that do not ascend"),
-        (file(b"path", &[(0, b"b"), (1, b"")]), "ids that do not ascend"),
-        (file(b"path", &[(0, &[0xff])]), "an id that is not UTF-8"),
-        (file(b"path", &[(0, &[b'i'; 4097])]), "impossibly long"),
-        (cut(file(b"path", &[(0, b"a")])), "ends early"),
-        ([file(b"path", &[]), vec![0x80]].concat(), "ends early"),
-        ([file(b"path", &[]), vec![0xff; 10]].concat(), "a number that is too large"),
-        ([file(b"path", &[]), file(b"path", &[])].concat(), "a path that occurs twice"),
-    ];
-    let check = |payload: &[u8]| {
-        let forged = disk.snapshot();
-        forge_file(&forged, &name, identity, payload);
-        check_on(&forged).unwrap().problems
-    };
-    let valid = [vec![0], file(b"path", &[(0, b"a"), (1, b"b")]), file(b"pathb", &[])].concat();
-    assert!(check(&valid).is_empty(), "{:?}", check(&valid));
-    for (files, expected) in cases {
-        let problems = check(&[vec![0], files].concat());
-        assert!(
-            problems.len() == 1 && problems[0].to_string().contains(expected),
-            "{problems:?}: {expected}"
-        );
-    }
-    for (settings, expected) in [(vec![1, 0xff], "settings that are not UTF-8"), (vec![0xff; 3], "")] {
-        let problems = check(&settings);
-        assert!(problems.len() == 1 && problems[0].to_string().contains(expected), "{problems:?}");
-    }
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 use support::{corpus::TestDocument, deleted};
 use tierdex::commit::{FileKind, Manifest};
+use tierdex::input_files::InputFile;
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::layout::{file_name, identity};
 use tierdex::io::{Disk, Identity, MemDisk, PosixDisk, ReadKind, SealedFile};
-use tierdex::sources::SourceFile;
 use tierdex::{
     Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, ReadCosts, SearchRequest,
     WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
@@ -52,19 +52,19 @@ fn deleted_example_index() -> MemDisk {
     disk
 }
 
-/// An updatable index without documents, and the sources of two files.
-fn sources_example_index() -> MemDisk {
+/// An updatable index without documents, and a list of two files.
+fn input_files_example_index() -> MemDisk {
     let disk = MemDisk::new();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut writer = deleted::updatable_writer(&shared, &Schema::default(), OpenMode::New).unwrap();
-    let mut sources = writer.create_sources("tsv").unwrap();
+    let mut input_files = writer.create_input_files("tsv").unwrap();
     let path = b"a.tsv".to_vec();
-    sources.add_file(&SourceFile { path, bytes: 20, modified: Some(1_700_000_000_000_000_000) }).unwrap();
-    sources.add_id("a.tsv:1").unwrap();
-    sources.add_id("a.tsv:2").unwrap();
-    sources.add_file(&SourceFile { path: b"b.txt".to_vec(), bytes: 5, modified: None }).unwrap();
-    sources.add_id("b.txt").unwrap();
-    writer.set_sources(sources).unwrap();
+    input_files.add_file(&InputFile { path, bytes: 20, modified: Some(1_700_000_000_000_000_000) }).unwrap();
+    input_files.add_id("a.tsv:1").unwrap();
+    input_files.add_id("a.tsv:2").unwrap();
+    input_files.add_file(&InputFile { path: b"b.txt".to_vec(), bytes: 5, modified: None }).unwrap();
+    input_files.add_id("b.txt").unwrap();
+    writer.set_input_files(input_files).unwrap();
     writer.commit(Merge::None).unwrap();
     disk
 }
@@ -169,7 +169,7 @@ fn all_examples() -> BTreeMap<&'static str, String> {
         ("envelope", hex_dump((0, small.bytes(&file_name(1, 0, FileKind::Norms)).unwrap()))),
         ("manifest", manifest_example(&small, 1)),
         ("manifest-deletes", manifest_example(&deleted, 2)),
-        ("sources", hex_dump(read_numbered(&sources_example_index(), 1, FileKind::Sources))),
+        ("input-files", hex_dump(read_numbered(&input_files_example_index(), 1, FileKind::InputFiles))),
         ("keys", numbered(1, FileKind::Keys)),
         ("deletes", numbered(2, FileKind::Deletes)),
         ("deleted-statistics", numbered(3, FileKind::DeletedStatistics)),

@@ -435,8 +435,8 @@ fn what_is_rejected_changes_nothing() {
     index.commit(Merge::Keep, "deleted ids");
 }
 
-/// So many bytes of ids are deleted that they are looked up before the commit: deletes have no effect on what
-/// is written after them, whether it is in the same segment or not.
+/// The ids of deletes exceed their memory, so that they are looked up before the commit. Documents that are
+/// written after them stay, whether in the same segment or not.
 #[test]
 fn deletes_that_are_looked_up_early_have_no_effect_on_later_documents() {
     const DOCUMENTS: usize = 1500;

@@ -17,9 +17,9 @@ use tierdex_io::{Disk, ErrorKind, PosixDisk, ReadFile};
 /// Bytes that are copied at a time.
 const COPY_BYTES: u64 = 1 << 20;
 
-/// Copies the newest commit of the index in the directory `from` to the directory `to`, which is created if it
-/// does not exist. Readers and a writer of the index may be at work. The copy has the same bytes. Returns its
-/// manifest.
+/// Copies the newest commit of the index in the directory `from` to the directory `to`, which is created if
+/// it does not exist. Readers and a writer of the index may be at work. The copy has the same bytes. Returns
+/// its manifest.
 ///
 /// ```
 /// use tierdex::{Index, StopSignal, copy_index};
@@ -37,8 +37,8 @@ const COPY_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// [`Error::Usage`] when `from` holds no index, or `to` holds one; [`Error::Failed`] when `to` has too little
-/// space; [`Error::Storage`] when a file is damaged, cannot be read or written; [`Error::Busy`] when a writer is
-/// at work on `to`; [`Error::Interrupted`] when `stop` is raised. After an error `to` holds no index.
+/// space; [`Error::Storage`] when a file is damaged, cannot be read or written; [`Error::Busy`] when a writer
+/// is at work on `to`; [`Error::Interrupted`] when `stop` is raised. After an error `to` holds no index.
 pub fn copy_index(from: impl AsRef<Path>, to: impl AsRef<Path>, stop: &StopSignal) -> Result<Manifest> {
     let from = PosixDisk::open(from.as_ref())?;
     let to = PosixDisk::create(to.as_ref())?;
@@ -48,10 +48,10 @@ pub fn copy_index(from: impl AsRef<Path>, to: impl AsRef<Path>, stop: &StopSigna
 /// As [`copy_index`], between disks.
 pub fn copy_on(from: &dyn Disk, to: &dyn Disk, stop: &StopSignal) -> Result<Manifest> {
     let lock = lock_index(to)?;
-    let source = SourceCommit::open_newest(from)?;
-    let manifest = &source.manifest;
+    let opened = OpenedCommit::open_newest(from)?;
+    let manifest = &opened.manifest;
     choose_base(to, &manifest.schema, OpenMode::New)?;
-    let needed: u64 = source.files.iter().map(|(_, file)| file.len()).sum();
+    let needed: u64 = opened.files.iter().map(|(_, file)| file.len()).sum();
     if let Some(available) = to.available_bytes()?.filter(|available| *available < needed) {
         return Err(Error::Failed(format!(
             "the copy needs {needed} bytes of disk space in {}; {available} are free",
@@ -59,7 +59,7 @@ pub fn copy_on(from: &dyn Disk, to: &dyn Disk, stop: &StopSignal) -> Result<Mani
         )));
     }
     let temporary = Manifest::temporary_name(manifest.generation, lock.id());
-    let copied = source.copy(to, &temporary, stop).and_then(|()| {
+    let copied = opened.copy(to, &temporary, stop).and_then(|()| {
         lock.check()?;
         manifest.publish(to, &temporary)
     });
@@ -68,26 +68,26 @@ pub fn copy_on(from: &dyn Disk, to: &dyn Disk, stop: &StopSignal) -> Result<Mani
         lock.check()?;
         let published = Manifest::file_name(manifest.generation);
         let names =
-            source.files.iter().flat_map(|(named, _)| [source.temporary_name(named), named.name.clone()]);
+            opened.files.iter().flat_map(|(named, _)| [opened.temporary_name(named), named.name.clone()]);
         [published, temporary].into_iter().chain(names).for_each(|name| drop(to.remove(&name)));
         return Err(error);
     }
-    Ok(source.manifest)
+    Ok(opened.manifest)
 }
 
 /// The open files of a commit.
-struct SourceCommit {
+struct OpenedCommit {
     manifest: Manifest,
     manifest_file: Box<dyn ReadFile>,
     files: Vec<(NamedFile, Box<dyn ReadFile>)>,
 }
 
-impl SourceCommit {
-    fn open_newest(from: &dyn Disk) -> Result<SourceCommit> {
+impl OpenedCommit {
+    fn open_newest(from: &dyn Disk) -> Result<OpenedCommit> {
         loop {
             let Some(manifest) = Manifest::read_newest(from)? else { return Err(no_index(from)) };
             let generation = manifest.generation;
-            match SourceCommit::open(from, manifest) {
+            match OpenedCommit::open(from, manifest) {
                 Err(Error::Storage(error))
                     if error.kind() == ErrorKind::NotFound && Manifest::newest(from)? > Some(generation) => {}
                 opened => return opened,
@@ -95,14 +95,14 @@ impl SourceCommit {
         }
     }
 
-    fn open(from: &dyn Disk, manifest: Manifest) -> Result<SourceCommit> {
+    fn open(from: &dyn Disk, manifest: Manifest) -> Result<OpenedCommit> {
         let manifest_file = from.open(&Manifest::file_name(manifest.generation))?;
         let open = |named: NamedFile| {
             let file = from.open(&named.name)?;
             Ok((named, file))
         };
         let files = manifest.named_files().map(open).collect::<Result<_>>()?;
-        Ok(SourceCommit { manifest, manifest_file, files })
+        Ok(OpenedCommit { manifest, manifest_file, files })
     }
 
     /// Copies all files, the manifest under a temporary name.

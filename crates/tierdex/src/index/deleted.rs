@@ -1,6 +1,6 @@
 //! Statistics of deleted documents: by analysing their stored values again, as when they were added; without
-//! stored values, or if the analysis has changed, only the numbers of documents and tokens, from norms. Verification computes them by a scan
-//! of all posting lists.
+//! stored values, or if the analysis has changed, only the numbers of documents and tokens, from norms.
+//! Verification computes them by a scan of all posting lists.
 
 use super::batch::{BatchBuilder, DocumentRef};
 use super::segment_terms::SegmentTerms;

@@ -35,8 +35,8 @@ pub struct Manifest {
     /// Segments in document order.
     pub segments: Vec<ManifestSegment>,
     /// The files from which the documents of an updatable index were read, if they are known
-    /// ([`SourcesReader`](crate::sources::SourcesReader)).
-    pub sources: Option<NumberedFile>,
+    /// ([`InputFilesReader`](crate::input_files::InputFilesReader)).
+    pub input_files: Option<NumberedFile>,
 }
 
 /// The first version in which an index may be updatable.
@@ -46,7 +46,7 @@ impl Manifest {
     /// An index before its first commit.
     pub fn empty(schema: Schema) -> Manifest {
         let (version, segments) = (FORMAT_VERSION, Vec::new());
-        Manifest { generation: 0, schema, next_file: 1, version, key_seed: None, segments, sources: None }
+        Manifest { generation: 0, schema, next_file: 1, version, key_seed: None, segments, input_files: None }
     }
 
     /// Name of the manifest of a generation.
@@ -124,9 +124,9 @@ impl Manifest {
         let segments = (0..count)
             .map(|_| ManifestSegment::read(&mut view, fields, version))
             .collect::<Result<Vec<_>>>()?;
-        let sources = if version < UPDATABLE_VERSION { None } else { read_sources(&mut view)? };
+        let input_files = if version < UPDATABLE_VERSION { None } else { read_input_files(&mut view)? };
         view.finish()?;
-        let manifest = Manifest { generation, schema, next_file, version, key_seed, segments, sources };
+        let manifest = Manifest { generation, schema, next_file, version, key_seed, segments, input_files };
         match manifest.find_violation() {
             Some(what) => Err(Error::corrupt(&name, payload.start, what)),
             None => Ok(manifest),
@@ -136,7 +136,7 @@ impl Manifest {
     /// What is impossible in this manifest; `None` if it is valid.
     fn find_violation(&self) -> Option<&'static str> {
         let mut numbers: Vec<u64> = self.segments.iter().flat_map(ManifestSegment::numbers).collect();
-        numbers.extend(self.sources.map(|file| file.number));
+        numbers.extend(self.input_files.map(|file| file.number));
         numbers.sort_unstable();
         let has_keys = |segment: &ManifestSegment| segment.file(0, FileKind::Keys).is_some();
         if self.documents() > DOCUMENTS_MAX {
@@ -154,8 +154,8 @@ impl Manifest {
             Some("numbers that are too large")
         } else if self.segments.iter().any(|segment| has_keys(segment) != self.key_seed.is_some()) {
             Some("a segment without keys in an updatable index, or with keys in another")
-        } else if self.sources.is_some() && self.key_seed.is_none() {
-            Some("sources of an index that is not updatable")
+        } else if self.input_files.is_some() && self.key_seed.is_none() {
+            Some("a list of input files of an index that is not updatable")
         } else {
             None
         }
@@ -202,8 +202,8 @@ impl Manifest {
         for segment in &self.segments {
             segment.write(out);
         }
-        out.push(u8::from(self.sources.is_some()));
-        self.sources.iter().for_each(|file| file.write(out));
+        out.push(u8::from(self.input_files.is_some()));
+        self.input_files.iter().for_each(|file| file.write(out));
     }
 
     /// Names of all files, with that of the manifest.
@@ -215,7 +215,7 @@ impl Manifest {
     /// All files but the manifest itself.
     pub fn named_files(&self) -> impl Iterator<Item = NamedFile> + '_ {
         let of_segments = self.segments.iter().flat_map(ManifestSegment::named_files);
-        of_segments.chain(self.sources.map(|file| file.named(FileKind::Sources)))
+        of_segments.chain(self.input_files.map(|file| file.named(FileKind::InputFiles)))
     }
 
     /// Index files on `disk` that do not belong to this commit; none if there is a newer commit, to which
@@ -239,11 +239,11 @@ fn read_key_seed(view: &mut ByteReader<'_>) -> Result<Option<KeySeed>> {
     }
 }
 
-fn read_sources(view: &mut ByteReader<'_>) -> Result<Option<NumberedFile>> {
+fn read_input_files(view: &mut ByteReader<'_>) -> Result<Option<NumberedFile>> {
     match view.u8()? {
         0 => Ok(None),
         1 => NumberedFile::read(view).map(Some),
-        _ => Err(view.corrupt("neither with sources nor without")),
+        _ => Err(view.corrupt("neither with a list of input files nor without")),
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
             manifest-000000000000000a.1f3.tmp 0000000000000001.0.terms \
             0000000000000001.63.positions 0000000000000001.0.docs 0000000000000001.0.freqs \
             00000000000000ff.ids 0000000000000001.stored 0000000000000001.keys \
-            0000000000000002.deletes 0000000000000003.deleted-statistics 0000000000000004.sources";
+            0000000000000002.deletes 0000000000000003.deleted-statistics 0000000000000004.input-files";
         for name in removable.split(' ') {
             assert!(is_removable(name), "{name}");
         }

@@ -71,10 +71,10 @@ pub struct IndexWriter {
     pending_deletes: BTreeMap<u64, PendingDeletes>,
     /// Ids that were deleted, whose documents are not looked up yet.
     deleted_ids: DeletedIds,
-    /// The sources of the next commit.
-    sources: Option<NumberedFile>,
-    /// Number of the file of sources that was begun since the last commit.
-    unfinished_sources: Option<u64>,
+    /// The list of input files of the next commit.
+    input_files: Option<NumberedFile>,
+    /// Number of the list of input files that was begun since the last commit.
+    unfinished_input_files: Option<u64>,
     /// The segment under construction, which follows those.
     building: Option<SegmentBuilder>,
     /// The batch under construction, of documents that follow the segment.
@@ -202,7 +202,7 @@ impl IndexWriter {
             check_synonyms(&schema)?;
         }
         let segments = if mode == OpenMode::Replace { Vec::new() } else { committed.segments.clone() };
-        let sources = committed.sources.filter(|_| mode == OpenMode::Append);
+        let input_files = committed.input_files.filter(|_| mode == OpenMode::Append);
         let key_seed = match mode {
             OpenMode::Append => committed.key_seed,
             OpenMode::New | OpenMode::Replace => options.updatable.then(KeySeed::default),
@@ -218,8 +218,8 @@ impl IndexWriter {
             segments,
             pending_deletes: BTreeMap::new(),
             deleted_ids: DeletedIds::default(),
-            sources,
-            unfinished_sources: None,
+            input_files,
+            unfinished_input_files: None,
             building: None,
             batch: None,
             skipped_tokens: SkippedTokens::default(),
@@ -470,7 +470,7 @@ impl IndexWriter {
             && self.committed.generation > 0
             && self.committed.segments == self.segments
             && self.committed.schema == *self.schema
-            && self.committed.sources == self.sources
+            && self.committed.input_files == self.input_files
             && self.committed.key_seed == self.key_seed
         {
             // New segments may have lost all documents before this commit.
@@ -486,7 +486,7 @@ impl IndexWriter {
             version: FORMAT_VERSION,
             key_seed: self.key_seed,
             segments: self.segments.clone(),
-            sources: self.sources,
+            input_files: self.input_files,
         };
         let temporary = Manifest::temporary_name(manifest.generation, self.lock.id());
         manifest.prepare(self.disk.as_ref(), &temporary)?;
@@ -505,7 +505,7 @@ impl IndexWriter {
         self.in_doubt = false;
         self.replaces = false;
         self.committed = manifest;
-        self.unfinished_sources = None;
+        self.unfinished_input_files = None;
         self.remove_orphans(|_| true);
         Ok(self.committed.generation)
     }

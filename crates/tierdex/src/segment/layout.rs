@@ -34,8 +34,8 @@ pub enum FileKind {
     Deletes = 11,
     /// Statistics of deleted documents of a segment, in a file with a number of its own.
     DeletedStatistics = 12,
-    /// The files from which documents were read, in a file with a number of its own.
-    Sources = 13,
+    /// A list of the files from which documents were read, in a file with a number of its own.
+    InputFiles = 13,
 }
 
 impl FileKind {
@@ -58,7 +58,7 @@ impl FileKind {
             FileKind::Keys => "keys",
             FileKind::Deletes => "deletes",
             FileKind::DeletedStatistics => "deleted-statistics",
-            FileKind::Sources => "sources",
+            FileKind::InputFiles => "input-files",
         }
     }
 
@@ -69,7 +69,7 @@ impl FileKind {
 
     /// Kinds of files that have numbers of their own.
     fn numbered() -> [FileKind; 3] {
-        [FileKind::Deletes, FileKind::DeletedStatistics, FileKind::Sources]
+        [FileKind::Deletes, FileKind::DeletedStatistics, FileKind::InputFiles]
     }
 
     /// Whether a segment has one file of this kind for each field, rather than one for all fields.

@@ -1,7 +1,7 @@
 //! A script of commits that add and delete documents, with the live ids after each.
 
 use super::corpus::{TestDocument, random_documents};
-use super::deleted::{set_sources, updatable_writer};
+use super::deleted::{set_input_files, updatable_writer};
 use super::script::{ScriptOutcome, check_no_orphans};
 use super::{add_documents, schema};
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
@@ -83,7 +83,7 @@ impl DeleteScript {
                 added.iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))?;
                 commit.deleted.iter().try_for_each(|number| writer.delete(&self.docs[*number].id))?;
                 if !added.is_empty() {
-                    set_sources(&mut writer, &[added])?;
+                    set_input_files(&mut writer, &[added])?;
                 }
                 *acknowledged = writer.commit(commit.merge)?;
             }

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use tierdex::internal::segment::deletes::{DeletedStatistics, DeletedStatisticsBuilder, TermDeletes};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::{IndexWriter, Merge, OpenMode, WriterOptions};
-use tierdex::{schema::Schema, sources::SourceFile};
+use tierdex::{input_files::InputFile, schema::Schema};
 
 /// Statistics of some documents: those of an index of these documents.
 pub fn statistics_of(schema: &Schema, docs: &[TestDocument]) -> DeletedStatistics {
@@ -43,20 +43,20 @@ pub fn updatable_writer(
 }
 
 /// Makes the next commit name a file for each of these lists of documents.
-pub fn set_sources(writer: &mut IndexWriter, files: &[&[TestDocument]]) -> tierdex::Result<()> {
-    let mut sources = writer.create_sources("settings")?;
+pub fn set_input_files(writer: &mut IndexWriter, files: &[&[TestDocument]]) -> tierdex::Result<()> {
+    let mut input_files = writer.create_input_files("settings")?;
     for (number, docs) in files.iter().enumerate() {
         let path = format!("folder/{number}.txt").into_bytes();
         let modified = (number > 0).then_some(1_700_000_000_123_456_789);
-        sources.add_file(&SourceFile { path, bytes: docs.len() as u64, modified })?;
+        input_files.add_file(&InputFile { path, bytes: docs.len() as u64, modified })?;
         let ids: BTreeSet<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
-        ids.into_iter().try_for_each(|id| sources.add_id(id))?;
+        ids.into_iter().try_for_each(|id| input_files.add_id(id))?;
     }
-    writer.set_sources(sources)
+    writer.set_input_files(input_files)
 }
 
-/// An updatable index of two segments, of which the second begins with document `cut`, with sources. In the first, every
-/// third document is deleted; in the second, the documents in `lasts`, a commit for each.
+/// An updatable index with input files and two segments, of which the second begins with document `cut`. In
+/// the first, every third document is deleted; in the second, the documents in `lasts`, a commit for each.
 pub fn build_deleted(schema: &Schema, docs: &[TestDocument], cut: usize, lasts: &[Range<usize>]) -> MemDisk {
     let disk = MemDisk::new();
     let mut writer = updatable_writer(&(Arc::new(disk.clone()) as _), schema, OpenMode::New).unwrap();
@@ -64,7 +64,7 @@ pub fn build_deleted(schema: &Schema, docs: &[TestDocument], cut: usize, lasts: 
         add_documents(&mut writer, part);
         writer.commit(Merge::None).unwrap();
     }
-    set_sources(&mut writer, &[&docs[..cut], &docs[cut..]]).unwrap();
+    set_input_files(&mut writer, &[&docs[..cut], &docs[cut..]]).unwrap();
     delete(&mut writer, &docs[..cut], (0..cut).step_by(3));
     for last in lasts {
         delete(&mut writer, &docs[cut..], last.clone());

@@ -9,6 +9,7 @@ pub mod clause;
 pub mod corpus;
 pub mod delete_script;
 pub mod deleted;
+pub mod forge;
 pub mod grown;
 pub mod lent;
 pub mod lists;

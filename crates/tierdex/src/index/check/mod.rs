@@ -5,7 +5,7 @@ mod documents;
 mod field;
 mod keys;
 
-use super::{manifest::Manifest, recovery::no_index, sources::check_sources};
+use super::{input_files::check_input_files, manifest::Manifest, recovery::no_index};
 use crate::segment::ManifestSegment;
 use crate::segment::read::{Segment, open_deletes};
 use crate::{Error, Result};
@@ -98,7 +98,7 @@ fn check_newest(disk: &dyn Disk) -> Result<CheckReport> {
     if manifest.key_seed.is_some() && report.problems.is_empty() {
         report.problems.extend(keys::check_unique_ids(&checked).err());
     }
-    report.problems.extend(check_sources(disk, &manifest).err());
+    report.problems.extend(check_input_files(disk, &manifest).err());
     Ok(report)
 }
 

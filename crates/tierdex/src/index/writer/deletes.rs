@@ -3,8 +3,8 @@
 //! of statistics of the new ones.
 
 use super::super::deleted::{PART_BYTES, statistics_of};
+use super::super::input_files::InputFilesWriter;
 use super::super::replaced::{deleted_in, repeated_in, replaced_in};
-use super::super::sources::SourcesWriter;
 use super::pending_deletes::{PendingDeletes, merge_layers};
 use super::{BATCH_MEMORY_BYTES, IndexWriter};
 use crate::limits::ID_BYTES_MAX;
@@ -154,13 +154,13 @@ impl IndexWriter {
     ///
     /// # Errors
     /// [`Error::Usage`] if the index is not updatable; [`Error::Storage`] if the file cannot be written.
-    pub fn create_sources(&mut self, settings: &str) -> Result<SourcesWriter> {
+    pub fn create_input_files(&mut self, settings: &str) -> Result<InputFilesWriter> {
         self.check_poisoned()?;
         self.key_seed.ok_or_else(not_updatable)?;
         self.run_step(|writer| {
             let number = writer.allocate_file_number()?;
-            writer.unfinished_sources = Some(number);
-            SourcesWriter::create(writer.disk.as_ref(), number, settings)
+            writer.unfinished_input_files = Some(number);
+            InputFilesWriter::create(writer.disk.as_ref(), number, settings)
         })
     }
 
@@ -169,15 +169,15 @@ impl IndexWriter {
     /// # Errors
     /// [`Error::Usage`] if the list was not the last that this writer has begun since its last commit;
     /// [`Error::Storage`] if writing fails.
-    pub fn set_sources(&mut self, sources: SourcesWriter) -> Result<()> {
+    pub fn set_input_files(&mut self, input_files: InputFilesWriter) -> Result<()> {
         self.check_poisoned()?;
-        if self.unfinished_sources.take() != Some(sources.number()) {
+        if self.unfinished_input_files.take() != Some(input_files.number()) {
             return Err(Error::Usage(
                 "a list of files that was begun before the last commit, or elsewhere".to_string(),
             ));
         }
         self.run_step(|writer| {
-            writer.sources = Some(sources.finish()?);
+            writer.input_files = Some(input_files.finish()?);
             Ok(())
         })
     }

@@ -1,20 +1,21 @@
-//! The file `sources` (docs/format/sources.md): the files from which the documents of an updatable index were
-//! read, with size and time, and the ids of the documents of each. With it a later run reads only files that
-//! have changed, and finds the documents of files that are gone.
+//! The file `input-files` (docs/format/input-files.md): the files from which the documents of an updatable
+//! index were read, with size and time, and the ids of the documents of each. With it a later run reads only
+//! files that have changed, and finds the documents of files that are gone.
 //!
 //! Both directions are streams: memory does not depend on the number of files and ids.
 
 use super::manifest::Manifest;
 use crate::bytes::{common_prefix, push_bytes, push_varint};
-use crate::limits::{ID_BYTES_MAX, SOURCE_PATH_BYTES_MAX, SOURCE_SETTINGS_BYTES_MAX};
+use crate::limits::{ID_BYTES_MAX, INPUT_PATH_BYTES_MAX, INPUT_SETTINGS_BYTES_MAX};
 use crate::segment::layout::{FileKind, file_name, id_too_long, identity};
 use crate::segment::manifest_segment::NumberedFile;
 use crate::{Error, Result};
+use std::ops::Range;
 use tierdex_io::{Disk, SealedFile, SealedWriter};
 
 /// A file from which documents were read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceFile {
+pub struct InputFile {
     /// Its path, in the bytes of the operating system.
     pub path: Vec<u8>,
     /// Its size in bytes.
@@ -31,8 +32,8 @@ const READ_AGAIN: i64 = i64::MIN;
 const READ_BYTES: usize = 64 << 10;
 
 /// Writes the files of a commit one after the other, each with the ids of its documents
-/// ([`IndexWriter::create_sources`](crate::IndexWriter::create_sources)).
-pub struct SourcesWriter {
+/// ([`IndexWriter::create_input_files`](crate::IndexWriter::create_input_files)).
+pub struct InputFilesWriter {
     file: SealedWriter,
     number: u64,
     /// The encoded end of the payload that is not written yet.
@@ -44,30 +45,31 @@ pub struct SourcesWriter {
     has_ids: bool,
 }
 
-impl SourcesWriter {
-    pub(super) fn create(disk: &dyn Disk, number: u64, settings: &str) -> Result<SourcesWriter> {
-        if settings.len() > SOURCE_SETTINGS_BYTES_MAX {
+impl InputFilesWriter {
+    pub(super) fn create(disk: &dyn Disk, number: u64, settings: &str) -> Result<InputFilesWriter> {
+        if settings.len() > INPUT_SETTINGS_BYTES_MAX {
             let bytes = settings.len();
             return Err(Error::TooLarge(format!(
-                "settings of {bytes} bytes; at most {SOURCE_SETTINGS_BYTES_MAX} are kept"
+                "settings of {bytes} bytes; at most {INPUT_SETTINGS_BYTES_MAX} are kept"
             )));
         }
-        let (name, identity) = (file_name(number, 0, FileKind::Sources), sources_identity(number));
+        let (name, identity) =
+            (file_name(number, 0, FileKind::InputFiles), identity(number, 0, FileKind::InputFiles));
         let file = SealedWriter::create(disk, &name, identity)?;
         let mut buffer = Vec::new();
         push_bytes(&mut buffer, settings.as_bytes());
-        Ok(SourcesWriter { file, number, buffer, last: Vec::new(), in_file: false, has_ids: false })
+        Ok(InputFilesWriter { file, number, buffer, last: Vec::new(), in_file: false, has_ids: false })
     }
 
     /// Begins a file, whose ids follow.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the path is empty or too long; [`Error::Storage`] if writing fails.
-    pub fn add_file(&mut self, file: &SourceFile) -> Result<()> {
-        if !(1..=SOURCE_PATH_BYTES_MAX).contains(&file.path.len()) {
+    pub fn add_file(&mut self, file: &InputFile) -> Result<()> {
+        if !(1..=INPUT_PATH_BYTES_MAX).contains(&file.path.len()) {
             let bytes = file.path.len();
             return Err(Error::TooLarge(format!(
-                "path of {bytes} bytes; it must have 1 to {SOURCE_PATH_BYTES_MAX}"
+                "path of {bytes} bytes; it must have 1 to {INPUT_PATH_BYTES_MAX}"
             )));
         }
         self.end_file()?;
@@ -132,7 +134,7 @@ impl SourcesWriter {
 /// Reads the files of a commit one after the other, each with the ids of its documents.
 ///
 /// ```
-/// use tierdex::sources::{SourceFile, SourcesReader};
+/// use tierdex::input_files::{InputFile, InputFilesReader};
 /// use tierdex::{IndexWriter, Merge, Schema, WriterOptions, commit::Manifest, io::PosixDisk};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let dir = dir.path().join("index");
@@ -140,22 +142,22 @@ impl SourcesWriter {
 /// let options = WriterOptions { updatable: true, ..WriterOptions::default() };
 /// let mut writer = IndexWriter::create(&dir, Schema::default(), options)?;
 /// writer.add("a.txt", [("text", "one")])?;
-/// let mut sources = writer.create_sources("format=text")?;
-/// sources.add_file(&SourceFile { path: b"a.txt".to_vec(), bytes: 3, modified: Some(0) })?;
-/// sources.add_id("a.txt")?;
-/// writer.set_sources(sources)?;
+/// let mut files = writer.create_input_files("format=text")?;
+/// files.add_file(&InputFile { path: b"a.txt".to_vec(), bytes: 3, modified: Some(0) })?;
+/// files.add_id("a.txt")?;
+/// writer.set_input_files(files)?;
 /// writer.commit(Merge::Keep)?;
 ///
 /// let disk = PosixDisk::open(&dir)?;
 /// let manifest = Manifest::read_newest(&disk)?.expect("written above");
-/// let mut reader = SourcesReader::open(&disk, &manifest)?.expect("set above");
+/// let mut reader = InputFilesReader::open(&disk, &manifest)?.expect("set above");
 /// assert_eq!(reader.settings(), "format=text");
 /// let file = reader.next_file()?.expect("added above");
 /// assert_eq!((file.path.as_slice(), reader.next_id()?), (&b"a.txt"[..], Some("a.txt")));
 /// assert_eq!((reader.next_id()?, reader.next_file()?), (None, None));
 /// # Ok::<(), tierdex::Error>(())
 /// ```
-pub struct SourcesReader {
+pub struct InputFilesReader {
     file: SealedFile,
     settings: String,
     /// Bytes of the file, the offset in the file of the first, and the number of those that were decoded.
@@ -168,20 +170,22 @@ pub struct SourcesReader {
     has_ids: bool,
 }
 
-/// Where the ids of a file begin ([`SourcesReader::position`]).
+/// Where the ids of a file begin ([`InputFilesReader::position`]).
 #[derive(Clone, Copy, Debug)]
-pub struct SourcePosition(u64);
+pub struct InputFilePosition(u64);
 
-impl SourcesReader {
-    /// Opens the sources of a commit; `None` if it has none.
+impl InputFilesReader {
+    /// Opens the list of files of a commit; `None` if it has none.
     ///
     /// # Errors
     /// [`Error::Storage`] if the file cannot be read, is damaged, or is not that of the commit.
-    pub fn open(disk: &dyn Disk, manifest: &Manifest) -> Result<Option<SourcesReader>> {
-        let Some(named) = manifest.sources.map(|file| file.named(FileKind::Sources)) else { return Ok(None) };
+    pub fn open(disk: &dyn Disk, manifest: &Manifest) -> Result<Option<InputFilesReader>> {
+        let Some(named) = manifest.input_files.map(|file| file.named(FileKind::InputFiles)) else {
+            return Ok(None);
+        };
         let file = named.open(disk)?;
         let start = file.payload().start;
-        let mut reader = SourcesReader {
+        let mut reader = InputFilesReader {
             file,
             settings: String::new(),
             bytes: Vec::new(),
@@ -191,7 +195,7 @@ impl SourcesReader {
             in_file: false,
             has_ids: false,
         };
-        let len = reader.length(SOURCE_SETTINGS_BYTES_MAX)?;
+        let len = reader.length(INPUT_SETTINGS_BYTES_MAX)?;
         let settings = String::from_utf8(reader.take(len)?.to_vec());
         reader.settings = settings.map_err(|_| reader.corrupt("settings that are not UTF-8"))?;
         Ok(Some(reader))
@@ -206,14 +210,14 @@ impl SourcesReader {
     ///
     /// # Errors
     /// [`Error::Storage`] if the file cannot be read, or is damaged.
-    pub fn next_file(&mut self) -> Result<Option<SourceFile>> {
+    pub fn next_file(&mut self) -> Result<Option<InputFile>> {
         while self.in_file {
             self.next_id()?;
         }
         if self.offset() == self.file.payload().end {
             return Ok(None);
         }
-        let len = self.length(SOURCE_PATH_BYTES_MAX)?;
+        let len = self.length(INPUT_PATH_BYTES_MAX)?;
         if len == 0 {
             return Err(self.corrupt("an empty path"));
         }
@@ -222,7 +226,7 @@ impl SourcesReader {
         let modified = self.take(size_of::<i64>())?.first_chunk().copied().map_or(0, i64::from_le_bytes);
         self.last.clone_from(&path);
         (self.in_file, self.has_ids) = (true, false);
-        Ok(Some(SourceFile { path, bytes, modified: Some(modified).filter(|time| *time != READ_AGAIN) }))
+        Ok(Some(InputFile { path, bytes, modified: Some(modified).filter(|time| *time != READ_AGAIN) }))
     }
 
     /// The next id of the file read last, greater than the one before; `None` after the last.
@@ -242,26 +246,24 @@ impl SourcesReader {
             return Err(self.corrupt("an id that shares more bytes than there are"));
         }
         let len = self.length(ID_BYTES_MAX - shared)?;
-        let suffix = self.take(len)?.to_vec();
-        if self.has_ids && self.last[shared..] >= suffix[..] {
+        let suffix = self.take_range(len)?;
+        if self.has_ids && self.last[shared..] >= self.bytes[suffix.clone()] {
             return Err(self.corrupt("ids that do not ascend"));
         }
         self.last.truncate(shared);
-        self.last.extend_from_slice(&suffix);
+        self.last.extend_from_slice(&self.bytes[suffix]);
         self.has_ids = true;
-        match std::str::from_utf8(&self.last) {
-            Ok(_) => Ok(str::from_utf8(&self.last).ok()),
-            Err(_) => Err(self.corrupt("an id that is not UTF-8")),
-        }
+        let id = std::str::from_utf8(&self.last);
+        id.map(Some).map_err(|_| self.corrupt("an id that is not UTF-8"))
     }
 
     /// Where the ids of the file read last begin, before the first is read.
-    pub fn position(&self) -> SourcePosition {
-        SourcePosition(self.offset())
+    pub fn position(&self) -> InputFilePosition {
+        InputFilePosition(self.offset())
     }
 
     /// Continues with the ids of the file of this path, which begin at a position.
-    pub fn seek(&mut self, path: &[u8], position: SourcePosition) {
+    pub fn seek(&mut self, path: &[u8], position: InputFilePosition) {
         self.bytes.clear();
         (self.start, self.at) = (position.0, 0);
         self.last.clear();
@@ -302,30 +304,30 @@ impl SourcesReader {
 
     /// Takes the next `len` bytes.
     fn take(&mut self, len: usize) -> Result<&[u8]> {
+        let range = self.take_range(len)?;
+        Ok(&self.bytes[range])
+    }
+
+    /// Takes the next `len` bytes, which are this range of `self.bytes`.
+    fn take_range(&mut self, len: usize) -> Result<Range<usize>> {
         if self.bytes.len() - self.at < len {
-            let end = self.file.payload().end;
-            let left = end.saturating_sub(self.offset());
-            if left < len as u64 {
+            let remaining = self.file.payload().end.saturating_sub(self.offset());
+            if remaining < len as u64 {
                 return Err(self.corrupt("ends early"));
             }
             self.start = self.offset();
             self.at = 0;
-            let len = left.min(len.max(READ_BYTES) as u64) as usize;
+            let len = remaining.min(len.max(READ_BYTES) as u64) as usize;
             self.file.read_into(self.start, len, &mut self.bytes)?;
         }
-        let from = self.at;
         self.at += len;
-        Ok(&self.bytes[from..self.at])
+        Ok(self.at - len..self.at)
     }
 }
 
-fn sources_identity(number: u64) -> tierdex_io::Identity {
-    identity(number, 0, FileKind::Sources)
-}
-
 /// Reads all files and ids, for `check`.
-pub(super) fn check_sources(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
-    let Some(mut reader) = SourcesReader::open(disk, manifest)? else { return Ok(()) };
+pub(super) fn check_input_files(disk: &dyn Disk, manifest: &Manifest) -> Result<()> {
+    let Some(mut reader) = InputFilesReader::open(disk, manifest)? else { return Ok(()) };
     let mut paths = std::collections::HashSet::new();
     while let Some(file) = reader.next_file()? {
         if !paths.insert(file.path) {
@@ -342,18 +344,18 @@ mod tests {
     use proptest::prelude::*;
     use tierdex_io::MemDisk;
 
-    type Files = Vec<(SourceFile, Vec<String>)>;
+    type Files = Vec<(InputFile, Vec<String>)>;
 
     fn write(disk: &MemDisk, files: &Files) -> Manifest {
-        let mut writer = SourcesWriter::create(disk, 7, "settings").unwrap();
+        let mut writer = InputFilesWriter::create(disk, 7, "settings").unwrap();
         for (file, ids) in files {
             writer.add_file(file).unwrap();
             ids.iter().for_each(|id| writer.add_id(id).unwrap());
         }
-        Manifest { sources: Some(writer.finish().unwrap()), ..Manifest::empty(Schema::default()) }
+        Manifest { input_files: Some(writer.finish().unwrap()), ..Manifest::empty(Schema::default()) }
     }
 
-    fn read(reader: &mut SourcesReader) -> Files {
+    fn read(reader: &mut InputFilesReader) -> Files {
         let mut files = Vec::new();
         while let Some(file) = reader.next_file().unwrap() {
             let mut ids = Vec::new();
@@ -365,11 +367,11 @@ mod tests {
         files
     }
 
-    fn file() -> impl Strategy<Value = (SourceFile, Vec<String>)> {
+    fn file() -> impl Strategy<Value = (InputFile, Vec<String>)> {
         let path = proptest::collection::vec(1..255_u8, 1..40);
         let ids = proptest::collection::btree_set("\\PC{0,20}", 0..20);
         (path, any::<u64>(), proptest::option::of(0..i64::MAX), ids).prop_map(
-            |(path, bytes, modified, ids)| (SourceFile { path, bytes, modified }, ids.into_iter().collect()),
+            |(path, bytes, modified, ids)| (InputFile { path, bytes, modified }, ids.into_iter().collect()),
         )
     }
 
@@ -378,7 +380,7 @@ mod tests {
         fn files_and_ids_are_read_as_written(files in proptest::collection::vec(file(), 0..20)) {
             let disk = MemDisk::new();
             let manifest = write(&disk, &files);
-            let mut reader = SourcesReader::open(&disk, &manifest).unwrap().unwrap();
+            let mut reader = InputFilesReader::open(&disk, &manifest).unwrap().unwrap();
             prop_assert_eq!(reader.settings(), "settings");
             prop_assert_eq!(read(&mut reader), files);
         }
@@ -387,10 +389,10 @@ mod tests {
     #[test]
     fn many_ids_are_read_in_any_order_of_files() {
         let ids = |file: u32| (0..50_000).map(|id| format!("{file}/{id:06}")).collect::<Vec<_>>();
-        let of = |number: u32| SourceFile { path: vec![b'a'; number as usize + 1], bytes: 1, modified: None };
+        let of = |number: u32| InputFile { path: vec![b'a'; number as usize + 1], bytes: 1, modified: None };
         let files: Files = (0..3).map(|number| (of(number), ids(number))).collect();
         let disk = MemDisk::new();
-        let mut reader = SourcesReader::open(&disk, &write(&disk, &files)).unwrap().unwrap();
+        let mut reader = InputFilesReader::open(&disk, &write(&disk, &files)).unwrap().unwrap();
         let mut positions = Vec::new();
         while let Some(file) = reader.next_file().unwrap() {
             positions.push((file.path, reader.position()));
@@ -407,12 +409,12 @@ mod tests {
     #[test]
     fn misuse_is_an_error() {
         let disk = MemDisk::new();
-        let mut writer = SourcesWriter::create(&disk, 1, "").unwrap();
+        let mut writer = InputFilesWriter::create(&disk, 1, "").unwrap();
         assert!(writer.add_id("1").is_err(), "no file");
-        let file = |len| SourceFile { path: vec![b'p'; len], bytes: 0, modified: None };
+        let file = |len| InputFile { path: vec![b'p'; len], bytes: 0, modified: None };
         assert!(writer.add_file(&file(0)).is_err());
-        assert!(writer.add_file(&file(SOURCE_PATH_BYTES_MAX + 1)).is_err());
-        writer.add_file(&file(SOURCE_PATH_BYTES_MAX)).unwrap();
+        assert!(writer.add_file(&file(INPUT_PATH_BYTES_MAX + 1)).is_err());
+        writer.add_file(&file(INPUT_PATH_BYTES_MAX)).unwrap();
         writer.add_id("b").unwrap();
         assert!(writer.add_id("a").is_err() && writer.add_id("b").is_err());
         assert!(writer.add_id(&"c".repeat(ID_BYTES_MAX + 1)).is_err());
