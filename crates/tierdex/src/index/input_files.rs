@@ -154,7 +154,8 @@ impl InputFilesWriter {
 /// assert_eq!(reader.settings(), "format=text");
 /// let file = reader.next_file()?.expect("added above");
 /// assert_eq!((file.path.as_slice(), reader.next_id()?), (&b"a.txt"[..], Some("a.txt")));
-/// assert_eq!((reader.next_id()?, reader.next_file()?), (None, None));
+/// assert_eq!(reader.next_id()?, None);
+/// assert_eq!(reader.next_file()?, None);
 /// # Ok::<(), tierdex::Error>(())
 /// ```
 pub struct InputFilesReader {
