@@ -54,7 +54,9 @@ use kernel::GapBuffer;
 pub use kernel::{Kernel, KernelError};
 pub use runs::{copy_runs, intersect_runs};
 pub use saturation::{CodeTable, Saturation};
-pub use score::{drain_at_least, keep_at_least, keep_marked, largest, mark_positive, values_at_least};
+pub use score::{
+    copy_marked, drain_at_least, keep_at_least, keep_marked, largest, mark_positive, values_at_least,
+};
 pub use search::{add_one, intersect, is_increasing};
 
 /// The number of set bits in `bytes`.

@@ -61,6 +61,16 @@ pub fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     Kernel::active().keep_marked(sums, bits);
 }
 
+/// Copies the values whose bits are set to the front of `out`, in the same order: bit `i mod 8` of byte
+/// `i div 8` belongs to value `i`; a value without a bit is not copied. Returns their number; the contents
+/// after them are unspecified.
+///
+/// # Panics
+/// If `out` is shorter than the values, or if the number of bytes of the bits is not a multiple of eight.
+pub fn copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize {
+    Kernel::active().copy_marked(values, bits, out)
+}
+
 /// Compacts values and scores: moves those from index `from` on whose score is at least `threshold` to the
 /// front, in the same order. Returns their number; the contents after them are unspecified.
 ///
@@ -351,6 +361,38 @@ mod tests {
                     kernel.keep_marked(&mut sums, &bits);
                     assert_eq!(sums, kept, "{kernel:?}, {n}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_copies_marked_values() {
+        let mut next = random_numbers(11);
+        for n in 0..600 {
+            let bits: Vec<u8> = (0..8 * (n % 20)).map(|_| (next() | next()) as u8).collect();
+            let range = 10 * (n as u64 % 20 + 1) * 8;
+            let mut values: Vec<u32> = (0..n).map(|_| (next() % range) as u32).collect();
+            if n > 3 {
+                values[n / 2] = u32::MAX - (next() % 3) as u32;
+            }
+            let is_marked = |value: &&u32| {
+                bits.get(**value as usize / 8).is_some_and(|byte| byte >> (**value % 8) & 1 == 1)
+            };
+            let expect: Vec<u32> = values.iter().filter(is_marked).copied().collect();
+            for kernel in Kernel::available() {
+                let mut out = vec![0; n];
+                let copied = kernel.copy_marked(&values, &bits, &mut out);
+                assert_eq!(out[..copied], expect, "{kernel:?}, {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn marks_of_half_words_and_short_buffers_panic() {
+        for kernel in Kernel::available() {
+            for (values, bits, out) in [(1, 8, 0), (17, 8, 16), (1, 4, 1), (20, 15, 20)] {
+                let copy = || kernel.copy_marked(&vec![1; values], &vec![0; bits], &mut vec![0; out]);
+                assert!(std::panic::catch_unwind(copy).is_err(), "{kernel:?}, {values}, {bits}, {out}");
             }
         }
     }

@@ -14,8 +14,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::{collections::BTreeMap, env, fmt::Debug, process::Command};
 use tierdex_codec::{
     BLOCK, CodeTable, Codec, Intersection, Kernel, RUN_SLACK, RunPair, Saturation, Selection, Survivors,
-    ValueRun, add_one, collect_bits, copy_runs, count_ones, drain_at_least, intersect, intersect_runs,
-    is_increasing, keep_at_least, keep_marked, largest, mark_positive, values_at_least,
+    ValueRun, add_one, collect_bits, copy_marked, copy_runs, count_ones, drain_at_least, intersect,
+    intersect_runs, is_increasing, keep_at_least, keep_marked, largest, mark_positive, values_at_least,
 };
 
 #[global_allocator]
@@ -39,7 +39,7 @@ const TEST_NAME: &str = "every_kernel_stays_between_guard_pages";
 /// The name of a function of the crate, and a test function that returns a digest of its result.
 type TestedFunction = (&'static str, fn(&mut GuardedCase) -> String);
 
-const TESTED_FUNCTIONS: [TestedFunction; 17] = [
+const TESTED_FUNCTIONS: [TestedFunction; 18] = [
     ("score", digest_score),
     ("values_at_least", digest_values_at_least),
     ("drain_at_least", digest_drain_at_least),
@@ -48,6 +48,7 @@ const TESTED_FUNCTIONS: [TestedFunction; 17] = [
     ("count_ones", digest_count_ones),
     ("mark_positive", digest_mark_positive),
     ("keep_marked", digest_keep_marked),
+    ("copy_marked", digest_copy_marked),
     ("add_bits", digest_add_bits),
     ("add_bits of too few frequencies", digest_add_bits_too_few),
     ("find", digest_find),
@@ -198,6 +199,16 @@ fn digest_keep_marked(case: &mut GuardedCase) -> String {
     let sums = copy_values(a, side, &sums);
     keep_marked(sums, copy_bytes(b, side, &there));
     digest_of(sums)
+}
+
+fn digest_copy_marked(case: &mut GuardedCase) -> String {
+    let (bits, side) = (vec![0b0110_1011; 8 * case.n.div_ceil(64)], case.side);
+    let values: Vec<u32> = (0..case.n).map(|_| case.random.below(2 * case.n as u64) as u32).collect();
+    let [a, b, c, ..] = case.pages;
+    let (values, bits) = (copy_values(a, side, &values), copy_bytes(b, side, &bits));
+    let out = copy_values(c, side, &vec![0; values.len()]);
+    let copied = copy_marked(values, bits, out);
+    digest_of(&out[..copied])
 }
 
 fn digest_add_bits(case: &mut GuardedCase) -> String {

@@ -186,8 +186,9 @@ impl DeletedStatistics {
         let key = &key[..=term.len()];
         // The last restart point that is not greater.
         let prefix = prefix_key(key);
-        let (mut from, mut to) = (0, self.restart_keys.partition_point(|restart| *restart <= prefix));
-        from += self.restart_keys[..to].partition_point(|restart| *restart < prefix).saturating_sub(1);
+        let mut to = self.restart_keys.partition_point(|restart| *restart <= prefix);
+        let equal = self.restart_keys[..to].iter().rev().take_while(|restart| **restart == prefix).count();
+        let mut from = (to - equal).saturating_sub(1);
         while to.saturating_sub(from) > 1 {
             let middle = from.midpoint(to);
             if self.restart_key(middle) <= key { from = middle } else { to = middle }
@@ -369,18 +370,32 @@ impl StatisticsEntry<'_> {
 }
 
 /// Decodes an entry that follows a key of `key_len` bytes.
+#[inline]
 fn read_entry<'a>(view: &mut ByteReader<'a>, key_len: usize) -> Result<StatisticsEntry<'a>> {
-    let shared = view.varint()?;
+    let (shared, suffix) = read_pair(view)?;
     if shared > key_len as u64 {
         return Err(view.corrupt("a term shares more than there is"));
     }
-    let suffix = view.varint()?;
     let suffix = view.bytes(usize::try_from(suffix).unwrap_or(usize::MAX))?;
-    let (documents, more) = (view.varint32()?, view.varint()?);
+    let (documents, more) = read_pair(view)?;
+    let documents = u32::try_from(documents).map_err(|_| view.corrupt("impossible statistics of a term"))?;
     let occurrences = u64::from(documents).checked_add(more);
     let occurrences = occurrences.ok_or_else(|| view.corrupt("impossible statistics of a term"))?;
     let deletes = TermDeletes { documents, occurrences };
     Ok(StatisticsEntry { shared: shared as usize, suffix, deletes })
+}
+
+/// Reads two numbers, which mostly have one byte each.
+#[inline(always)]
+fn read_pair(view: &mut ByteReader<'_>) -> Result<(u64, u64)> {
+    match view.rest() {
+        [first, second, ..] if (first | second) < 0x80 => {
+            let pair = (u64::from(*first), u64::from(*second));
+            view.bytes(2)?;
+            Ok(pair)
+        }
+        _ => Ok((view.varint()?, view.varint()?)),
+    }
 }
 
 /// Encodes keys that are added in ascending order.

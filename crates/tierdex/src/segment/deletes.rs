@@ -3,7 +3,9 @@
 
 use super::deleted_statistics::{DeletedStatistics, StatisticsCursor, TermDeletes};
 use super::layout::FieldStats;
+use crate::limits::BLOCK;
 use std::{ops::Range, sync::Arc};
+use tierdex_codec::copy_marked;
 
 /// Documents in a word of the bitset.
 const WORD_DOCS: u32 = u64::BITS;
@@ -72,9 +74,16 @@ impl DeletedDocuments {
         !u64::from_le_bytes(self.live.as_chunks().0[number])
     }
 
+    /// Those of at most [`BLOCK`] documents that are not deleted, copied to `buffer`.
+    pub fn copy_live<'b>(&self, documents: &[u32], buffer: &'b mut [u32; BLOCK]) -> &'b [u32] {
+        let live = copy_marked(documents, &self.live, buffer);
+        &buffer[..live]
+    }
+
     /// Number of these documents that are not deleted.
     pub fn count_live(&self, documents: &[u32]) -> usize {
-        documents.iter().map(|document| usize::from(!self.contains(*document))).sum()
+        let mut buffer = [0; BLOCK];
+        documents.chunks(BLOCK).map(|documents| self.copy_live(documents, &mut buffer).len()).sum()
     }
 
     /// The bits from that of `first` on, which is a multiple of eight: clear for deleted documents.

@@ -1,7 +1,7 @@
 //! Loops over bitmaps: decoding, look-up of values, and bits that mark sums.
 
-use super::compress::{lane_mask, set_bits};
-use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_bytes, store_all};
+use super::compress::{compress, lane_mask, set_bits};
+use super::memory::{LANES, Vector, broadcast, first_lanes, load, load_all, load_bytes, store, store_all};
 use super::search::{equal_lanes, lowest_bytes, store_8_bytes};
 use crate::block::{BLOCK, Intersection};
 use crate::{kernel::scalar, kernel::scalar::bitmap::load_word};
@@ -112,4 +112,27 @@ pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
         store_all(sums, _mm256_and_si256(load_all(sums), lane_mask(*byte)));
     }
     scalar::bitmap::keep_marked(rest, rest_of_bits);
+}
+
+/// Implements [`crate::Kernel::copy_marked`]: the words of eight values are gathered.
+#[target_feature(enable = "avx2,popcnt")]
+pub(crate) fn copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize {
+    let words = broadcast((bits.len() / 4) as i32);
+    let (zero, one) = (_mm256_setzero_si256(), broadcast(1));
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut copied = 0;
+    for values in chunks {
+        let vector = load_all(values);
+        let at = _mm256_srli_epi32::<5>(vector);
+        // Both are at most 2^29: positive as signed numbers.
+        let within = _mm256_cmpgt_epi32(words, at);
+        // SAFETY: The mask selects words within `bits`.
+        let gathered = unsafe { _mm256_mask_i32gather_epi32::<4>(zero, bits.as_ptr().cast(), at, within) };
+        let bit = _mm256_sllv_epi32(one, _mm256_and_si256(vector, broadcast(31)));
+        let set = !equal_lanes(_mm256_and_si256(gathered, bit), zero) as u8;
+        // Lanes after the values are overwritten by the next ones.
+        store(&mut out[copied..], compress(set, vector));
+        copied += set.count_ones() as usize;
+    }
+    copied + scalar::bitmap::copy_marked(rest, bits, &mut out[copied..])
 }

@@ -56,6 +56,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
     largest: score::largest,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
+    copy_marked: bitmap::copy_marked,
 };
 
 /// The table of this kernel, if the CPU has every instruction set that the kernel needs.

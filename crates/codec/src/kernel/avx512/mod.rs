@@ -54,6 +54,7 @@ static TABLE_F: KernelTable = KernelTable {
     drain_at_least: score::drain_at_least,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
+    copy_marked: bitmap::copy_marked,
     keep_at_least: score::keep_at_least,
     largest: score::largest,
     ..avx2::TABLE

@@ -114,6 +114,18 @@ pub(crate) fn keep_marked(sums: &mut [u32], bits: &[u8]) {
     }
 }
 
+/// Implements [`crate::Kernel::copy_marked`].
+pub(crate) fn copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize {
+    let mut copied = 0;
+    for value in values {
+        // Written in any case: a branch would be mispredicted.
+        out[copied] = *value;
+        let byte = bits.get(*value as usize / 8).copied().unwrap_or(0);
+        copied += usize::from(byte >> (value % 8) & 1);
+    }
+    copied
+}
+
 #[cfg(test)]
 mod tests {
     use crate::Kernel;

@@ -47,6 +47,7 @@ pub(super) static TABLE: KernelTable = KernelTable {
     drain_at_least: score::drain_at_least,
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
+    copy_marked: bitmap::copy_marked,
     keep_at_least: score::keep_at_least,
     largest: score::largest,
 };

@@ -9,7 +9,6 @@ use super::Term;
 use crate::cursor::{PositionsReader, ScatteredBlocks};
 use crate::eval::state::buffers::{FoundPostings, LookUpBuffers};
 use crate::eval::state::{CandidateBatch, CandidateRange, DocRange, Refine, Refinement};
-use crate::segment::DeletedDocuments;
 use crate::{Error, Result, eval::tuning::LOOK_UP_BLOCKS_MAX, limits::BLOCK};
 use std::ops::Range;
 use tierdex_codec::{BitmapView, intersect};
@@ -172,23 +171,12 @@ impl Term<'_> {
         Ok(())
     }
 
-    /// The number of `documents`, at most [`BLOCK`], that the list contains and that are not `deleted`.
-    pub(crate) fn count_shared(
-        &mut self,
-        documents: &[u32],
-        deleted: Option<&DeletedDocuments>,
-    ) -> Result<u64> {
+    /// The number of `documents`, at most [`BLOCK`], that the list contains.
+    pub(crate) fn count_shared(&mut self, documents: &[u32]) -> Result<u64> {
         self.prefetch_candidates(documents, 0, 0, |_| 0)?;
         let (mut at, mut shared) = (0, 0);
         while let Some(count) = self.seek_candidates(&documents[at..]) {
-            let candidates = &documents[at..at + count];
-            let found = self.offsets_in_block(self.block, candidates)?;
-            let is_deleted =
-                |deleted: &DeletedDocuments, offset: u8| deleted.contains(candidates[usize::from(offset)]);
-            shared += match deleted {
-                None => found.len(),
-                Some(deleted) => found.iter().filter(|offset| !is_deleted(deleted, **offset)).count(),
-            } as u64;
+            shared += self.offsets_in_block(self.block, &documents[at..at + count])?.len() as u64;
             at += count;
         }
         self.looked_up.0 += documents.len() as u64;

@@ -257,7 +257,11 @@ impl<'a> ConjunctionRun<'_, 'a> {
         if let [RefiningClause { node: Node::Term(other), .. }] = &mut *self.others {
             let documents = term.blocks.documents(lead.block)?;
             let documents = &documents[positions_within(documents, lead.range)];
-            self.matches += other.count_shared(documents, search.deleted())?;
+            let mut buffer = [0; BLOCK];
+            self.matches += other.count_shared(match search.deleted() {
+                None => documents,
+                Some(deleted) => deleted.copy_live(documents, &mut buffer),
+            })?;
         }
         Ok(())
     }
