@@ -6,6 +6,8 @@
 mod directory;
 mod file;
 mod lock;
+#[allow(unsafe_code, reason = "one system call, sync_file_range")]
+mod write_back;
 
 use crate::{Disk, DiskLock, Error, ErrorKind, ReadFile, Result, WriteFile, check_name};
 use directory::OpenDirectory;
@@ -16,6 +18,7 @@ use rustix::io::{Errno, retry_on_intr};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use write_back::WriteBack;
 
 /// An index directory.
 ///
@@ -130,7 +133,7 @@ impl Disk for PosixDisk {
         check_name(name)?;
         let opened = self.directory.open_at(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
         let file = opened.map_err(|error| Error::from_os("create", name, &error))?;
-        Ok(Box::new(PosixWriter { file, name: name.to_owned() }))
+        Ok(Box::new(PosixWriter { file, name: name.to_owned(), write_back: WriteBack::default() }))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
@@ -187,11 +190,14 @@ impl Disk for PosixDisk {
 struct PosixWriter {
     file: File,
     name: String,
+    write_back: WriteBack,
 }
 
 impl WriteFile for PosixWriter {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| Error::from_os("write", &*self.name, &error))
+        let written =
+            self.file.write_all(bytes).and_then(|()| self.write_back.advance(&self.file, bytes.len()));
+        written.map_err(|error| Error::from_os("write", &*self.name, &error))
     }
 
     fn sync(&mut self) -> Result<()> {
