@@ -232,22 +232,25 @@ impl LiveNumbers {
 /// Passes all posting lists of a field to `sink`, each with its postings of all segments.
 fn for_each_list(index: &Index, field: usize, live: &LiveNumbers, sink: &mut dyn ExportPass) -> Result<()> {
     let mut inputs = SegmentTerms::open(index.segments().iter().map(|segment| &**segment), field)?;
-    let mut list = Vec::new();
-    while let Some(term) = SegmentTerms::smallest(&inputs) {
+    let (mut list, mut term) = (Vec::new(), Vec::new());
+    while SegmentTerms::copy_smallest(&inputs, &mut term) {
         list.clear();
         for input in &mut inputs {
             let Some(info) = input.take(&term)? else { continue };
-            let mut cursor = input.lists.cursor(input.field, info)?;
-            while cursor.advance(0)? != NO_DOCUMENT {
-                let (documents, frequencies) = cursor.rest_of_block()?;
-                let postings = documents.iter().zip(frequencies);
-                let live = postings.filter_map(|(document, frequency)| {
-                    Some((live.number(input.base + document)?, *frequency))
-                });
-                list.extend(live);
-                let count = documents.len();
-                cursor.skip(count)?;
-            }
+            let base = input.base;
+            input.lists.with_cursor(input.field, info, |cursor| {
+                while cursor.advance(0)? != NO_DOCUMENT {
+                    let (documents, frequencies) = cursor.rest_of_block()?;
+                    let postings = documents.iter().zip(frequencies);
+                    let live = postings.filter_map(|(document, frequency)| {
+                        Some((live.number(base + document)?, *frequency))
+                    });
+                    list.extend(live);
+                    let count = documents.len();
+                    cursor.skip(count)?;
+                }
+                Ok(())
+            })?;
         }
         if list.is_empty() {
             continue;

@@ -33,6 +33,18 @@ pub type PositionSums = [u32; 1 + BLOCK + RUN_SLACK];
 /// For each document of a block the number of position values before its own, then the number of all values.
 pub type PositionStarts = [u32; BLOCK + 1];
 
+/// The arrays of a reader, which another one can use after it.
+pub(super) struct PositionArrays {
+    starts: Box<PositionStarts>,
+    sums: Box<PositionSums>,
+}
+
+impl Default for PositionArrays {
+    fn default() -> PositionArrays {
+        PositionArrays { starts: Box::new([0; _]), sums: Box::new([0; _]) }
+    }
+}
+
 /// Reads the positions of one list, one block at a time.
 pub struct PositionsReader<'a> {
     codec: Codec,
@@ -67,27 +79,34 @@ const NO_PIECE: u32 = u32::MAX;
 impl<'a> PositionsReader<'a> {
     /// A reader for a posting list of `field`; bytes that are not resident are read from `source`.
     pub fn new(field: &'a FieldReader, source: &'a dyn BlockSource) -> PositionsReader<'a> {
-        PositionsReader::with_bytes(field, source, Vec::new(), 0)
+        PositionsReader::with_bytes(field, source, &[], 0, PositionArrays::default())
     }
 
     /// As [`PositionsReader::new`]; `bytes` at offset `start` of the file have been read already.
     pub(super) fn with_bytes(
         field: &'a FieldReader,
         source: &'a dyn BlockSource,
-        bytes: Vec<u8>,
+        bytes: &'a [u8],
         start: u64,
+        arrays: PositionArrays,
     ) -> PositionsReader<'a> {
+        let PositionArrays { mut starts, sums } = arrays;
+        starts[0] = 0;
         PositionsReader {
             codec: field.field().freq_codec,
-            encoded: EncodedPositions { field, source, range: 0..0, bytes: Cow::Owned(bytes), start },
+            encoded: EncodedPositions { field, source, range: 0..0, bytes: Cow::Borrowed(bytes), start },
             block: NO_BLOCK,
             prefetched: (NO_BLOCK, 0..0),
-            starts: Box::new([0; _]),
+            starts,
             len: 0,
             next: (0, 0),
             piece: NO_PIECE,
-            sums: Box::new([0; _]),
+            sums,
         }
+    }
+
+    pub(super) fn into_arrays(self) -> PositionArrays {
+        PositionArrays { starts: self.starts, sums: self.sums }
     }
 
     /// Prefetches the first positions of the block with this byte range. False if the source prefetches no

@@ -1,6 +1,7 @@
 //! A cursor that moves forward over the postings of one list.
 
-use super::{blocks::Blocks, positions::PositionsReader};
+use super::blocks::Blocks;
+use super::positions::{PositionArrays, PositionsReader};
 use crate::segment::read::{BlockSource, FILES, FieldReader, RecordPart, SkipRecord, TermInfo};
 use crate::{Result, limits::BLOCK, transform::impact};
 
@@ -26,6 +27,21 @@ pub struct PostingsCursor<'a> {
     positions: Vec<u32>,
 }
 
+/// The arrays of a cursor, which another one can use after it.
+pub(super) struct CursorArrays {
+    documents: Box<[u32; BLOCK]>,
+    frequencies: Box<[u32; BLOCK]>,
+    positions: Vec<u32>,
+    of_reader: Option<PositionArrays>,
+}
+
+impl Default for CursorArrays {
+    fn default() -> CursorArrays {
+        let (documents, frequencies) = (Box::new([0; BLOCK]), Box::new([0; BLOCK]));
+        CursorArrays { documents, frequencies, positions: Vec::new(), of_reader: None }
+    }
+}
+
 /// The block of a cursor that has not moved yet.
 const NO_BLOCK: usize = usize::MAX;
 
@@ -42,27 +58,41 @@ impl<'a> PostingsCursor<'a> {
         record: SkipRecord<'a>,
         source: &'a dyn BlockSource,
     ) -> Result<PostingsCursor<'a>> {
-        Ok(PostingsCursor {
+        Ok(PostingsCursor::with_arrays(field, record, source, None, CursorArrays::default()))
+    }
+
+    /// As [`PostingsCursor::with_record`]; `read_positions` are encoded positions of an inline list, and the
+    /// offset in the file at which they were read.
+    pub(super) fn with_arrays(
+        field: &'a FieldReader,
+        record: SkipRecord<'a>,
+        source: &'a dyn BlockSource,
+        read_positions: Option<(&'a [u8], u64)>,
+        arrays: CursorArrays,
+    ) -> PostingsCursor<'a> {
+        let CursorArrays { documents, frequencies, positions, of_reader } = arrays;
+        let reader = read_positions.map(|(bytes, offset)| {
+            PositionsReader::with_bytes(field, source, bytes, offset, of_reader.unwrap_or_default())
+        });
+        PostingsCursor {
             field,
             source,
             blocks: Blocks::in_order(record, source),
             block: NO_BLOCK,
             len: 0,
             at: 0,
-            documents: Box::new([0; BLOCK]),
-            frequencies: Box::new([0; BLOCK]),
+            documents,
+            frequencies,
             frequencies_of: NO_BLOCK,
-            reader: None,
-            positions: Vec::new(),
-        })
+            reader,
+            positions,
+        }
     }
 
-    /// Adds the encoded positions of an inline list, which were read at this `offset` of the file.
-    pub(super) fn with_positions(self, bytes: Vec<u8>, offset: u64) -> PostingsCursor<'a> {
-        PostingsCursor {
-            reader: Some(PositionsReader::with_bytes(self.field, self.source, bytes, offset)),
-            ..self
-        }
+    pub(super) fn into_arrays(self) -> CursorArrays {
+        let PostingsCursor { documents, frequencies, positions, reader, .. } = self;
+        let of_reader = reader.map(PositionsReader::into_arrays);
+        CursorArrays { documents, frequencies, positions, of_reader }
     }
 
     /// The current document; [`NO_DOCUMENT`] before the first and after the last.

@@ -143,22 +143,25 @@ pub(crate) fn scan_deleted(segment: &Segment, deleted: &DeletedDocuments) -> Res
     for number in 0..segment.fields().len() {
         let mut lengths = vec![0_u64; segment.documents() as usize];
         let mut terms = SegmentTerms::open(std::iter::once(segment), number)?;
-        while let Some(term) = SegmentTerms::smallest(&terms) {
+        let mut term = Vec::new();
+        while SegmentTerms::copy_smallest(&terms, &mut term) {
             let [input] = terms.as_mut_slice() else { break };
             let Some(info) = input.take(&term)? else { break };
             let mut of_term = TermDeletes::default();
-            let mut cursor = input.lists.cursor(input.field, info)?;
-            while cursor.advance(0)? != NO_DOCUMENT {
-                let (documents, frequencies) = cursor.rest_of_block()?;
-                let count = documents.len();
-                for (document, frequency) in documents.iter().zip(frequencies) {
-                    if deleted.contains(*document) {
-                        of_term.add(TermDeletes { documents: 1, occurrences: u64::from(*frequency) });
-                        lengths[*document as usize] += u64::from(*frequency);
+            input.lists.with_cursor(input.field, info, |cursor| {
+                while cursor.advance(0)? != NO_DOCUMENT {
+                    let (documents, frequencies) = cursor.rest_of_block()?;
+                    let count = documents.len();
+                    for (document, frequency) in documents.iter().zip(frequencies) {
+                        if deleted.contains(*document) {
+                            of_term.add(TermDeletes { documents: 1, occurrences: u64::from(*frequency) });
+                            lengths[*document as usize] += u64::from(*frequency);
+                        }
                     }
+                    cursor.skip(count)?;
                 }
-                cursor.skip(count)?;
-            }
+                Ok(())
+            })?;
             if of_term.documents > 0 {
                 builder.add_term(number, &term, of_term);
             }

@@ -51,7 +51,7 @@ pub(super) fn merge_segments(
         let norms =
             write_norms(disk, id, number, if field.norms == NormKind::Exact { &exact } else { &codes })?;
         let target = FieldTarget { disk, segment: id, number, field };
-        let ranges = TermSplits::of(&inputs, number)?;
+        let ranges = TermSplits::of(&inputs, number, threads.count)?;
         let (stats, files) = FieldWriter::write(target, &codes, tokens, |writer| {
             encode_ranges(writer, threads, ranges.ranges(), |range, terms| {
                 merge_terms(&inputs, number, range, terms, threads)
@@ -145,8 +145,11 @@ struct TermSplits<'a>(Vec<&'a [u8]>);
 /// behind its end, up to 256 KiB of a file, and its encoded lists fit into the channel of a thread.
 const RANGE_BYTES: u64 = 2 << 20;
 
+/// Least bytes of lists in a range, so that a small merge has ranges for all threads.
+const RANGE_BYTES_MIN: u64 = 64 << 10;
+
 impl<'a> TermSplits<'a> {
-    fn of(inputs: &[LiveDocuments<'a>], number: usize) -> Result<TermSplits<'a>> {
+    fn of(inputs: &[LiveDocuments<'a>], number: usize, threads: usize) -> Result<TermSplits<'a>> {
         let fields = || inputs.iter().filter_map(|input| input.segment().field(number));
         let Some(largest) = fields().map(|field| field.terms()).max_by_key(|terms| terms.pages()) else {
             return Ok(TermSplits(Vec::new()));
@@ -155,7 +158,8 @@ impl<'a> TermSplits<'a> {
             [field.skips_file(), field.postings_file()].into_iter().chain(field.positions_file())
         });
         let bytes = files.map(|file| file.payload().end).fold(0, u64::saturating_add);
-        let ranges = (bytes / RANGE_BYTES).max(1);
+        let of_small_merge = (bytes / RANGE_BYTES_MIN).min(2 * threads as u64);
+        let ranges = (bytes / RANGE_BYTES).max(of_small_merge).max(1);
         Ok(TermSplits(largest.separators(largest.pages().div_ceil(ranges).max(1) as usize)?.collect()))
     }
 
@@ -174,32 +178,30 @@ fn merge_terms(
 ) -> Result<()> {
     let segments = inputs.iter().map(LiveDocuments::segment);
     let mut opened = SegmentTerms::open_from(segments, number, range.first.unwrap_or_default())?;
-    let mut copy = ListCopy::default();
-    loop {
+    let (mut copy, mut term) = (ListCopy::default(), Vec::new());
+    while SegmentTerms::copy_smallest(&opened, &mut term) && !range.is_before(&term) {
         threads.stop.check()?;
-        let Some(term) = SegmentTerms::smallest(&opened).filter(|term| !range.is_before(term)) else {
-            return Ok(());
-        };
         terms.term(&term, |postings| {
             for input in &mut opened {
                 if let Some(info) = input.take(&term)? {
-                    let cursor = input.lists.cursor(input.field, info)?;
                     let live = &inputs[input.number];
-                    if input.field.field().positions {
-                        copy_with_positions(cursor, live, postings)?;
-                    } else {
-                        copy.copy_list(cursor, live, postings)?;
-                    }
+                    input.lists.with_cursor(input.field, info, |cursor| {
+                        match input.field.field().positions {
+                            true => copy_with_positions(cursor, live, postings),
+                            false => copy.copy_list(cursor, live, postings),
+                        }
+                    })?;
                 }
             }
             Ok(())
         })?;
     }
+    Ok(())
 }
 
 /// Appends the postings of a list with positions in the live documents, under their new numbers.
 fn copy_with_positions(
-    mut cursor: PostingsCursor<'_>,
+    cursor: &mut PostingsCursor<'_>,
     live: &LiveDocuments<'_>,
     postings: &mut PostingsWriter<'_, '_>,
 ) -> Result<()> {
@@ -226,7 +228,7 @@ impl ListCopy {
     /// Appends the postings of a list in the live documents, under their new numbers.
     fn copy_list(
         &mut self,
-        mut cursor: PostingsCursor<'_>,
+        cursor: &mut PostingsCursor<'_>,
         live: &LiveDocuments<'_>,
         postings: &mut PostingsWriter<'_, '_>,
     ) -> Result<()> {

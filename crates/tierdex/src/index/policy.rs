@@ -1,14 +1,14 @@
 //! Chooses which segments a commit merges.
 //!
-//! The *level* of a segment is the logarithm to base 4 of its bytes, as a multiple of a smallest size;
+//! The *level* of a segment is the logarithm to base 5 of its bytes, as a multiple of a smallest size;
 //! smaller segments have level 0. Deleted documents do not count. As in Lucene's `LogMergePolicy`, only
 //! adjacent segments are merged, so that documents keep their order:
 //!
 //! 1. From the left, a *group* begins at a segment of the highest level among those not yet in a group, and
 //!    ends at the last segment of that level: levels of groups decrease. Its segments of lower levels are
 //!    between others.
-//! 2. The first four segments of the leftmost group that has four are replaced by one with their bytes, until
-//!    no group has four. This is done with sizes only: a segment that would be merged twice is written once.
+//! 2. The first five segments of the leftmost group that has five are replaced by one with their bytes, until
+//!    no group has five. This is done with sizes only: a segment that would be merged twice is written once.
 //! 3. Segments that take no part are written again if a fifth of their documents is deleted, whatever their
 //!    size: else large segments would never be.
 
@@ -28,7 +28,7 @@ pub struct MergePolicy {
 
 impl Default for MergePolicy {
     fn default() -> MergePolicy {
-        MergePolicy { fan_in: 4, floor_bytes: 2 << 20, deleted_percent: 20 }
+        MergePolicy { fan_in: 5, floor_bytes: 512 << 10, deleted_percent: 20 }
     }
 }
 
@@ -108,7 +108,7 @@ impl MergePolicy {
     }
 
     fn level(&self, bytes: u64) -> u32 {
-        (bytes / self.floor_bytes.max(1)).checked_ilog(4).map_or(0, |level| level + 1)
+        (bytes / self.floor_bytes.max(1)).checked_ilog(self.fan_in.max(2) as u64).map_or(0, |level| level + 1)
     }
 }
 

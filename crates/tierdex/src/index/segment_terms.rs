@@ -13,7 +13,7 @@ pub(crate) struct SegmentTerms<'a> {
     /// Opens the posting lists of the terms.
     pub(crate) lists: ListsInTermOrder<'static>,
     stream: TermStream<'a>,
-    term: Vec<u8>,
+    /// The entry of the current term of the stream, unless it was taken.
     info: Option<TermInfo>,
 }
 
@@ -37,11 +37,10 @@ impl<'a> SegmentTerms<'a> {
         for (number, segment) in segments.enumerate() {
             if let Some(field) = segment.field(field) {
                 let (stream, lists) = (field.terms().stream_from(first)?, ListsInTermOrder::default());
-                let (term, info) = (Vec::new(), None);
-                let mut terms = SegmentTerms { field, number, base, lists, stream, term, info };
-                terms.advance()?;
-                while terms.info.is_some() && terms.term.as_slice() < first {
-                    terms.advance()?;
+                let mut terms = SegmentTerms { field, number, base, lists, stream, info: None };
+                terms.info = terms.stream.advance()?;
+                while terms.info.is_some() && terms.stream.term() < first {
+                    terms.info = terms.stream.advance()?;
                 }
                 opened.push(terms);
             }
@@ -50,29 +49,21 @@ impl<'a> SegmentTerms<'a> {
         Ok(opened)
     }
 
-    /// The smallest current term of all cursors; `None` if all are at their end.
-    pub(crate) fn smallest(all: &[SegmentTerms<'_>]) -> Option<Vec<u8>> {
-        all.iter().filter(|terms| terms.info.is_some()).map(|terms| &terms.term).min().cloned()
+    /// Copies the smallest current term of all cursors; false if all are at their end.
+    pub(crate) fn copy_smallest(all: &[SegmentTerms<'_>], term: &mut Vec<u8>) -> bool {
+        let current = all.iter().filter(|terms| terms.info.is_some()).map(|terms| terms.stream.term());
+        let Some(smallest) = current.min() else { return false };
+        term.clear();
+        term.extend_from_slice(smallest);
+        true
     }
 
     /// If the cursor is at `term`, returns its entry and moves to the next term.
     pub(crate) fn take(&mut self, term: &[u8]) -> Result<Option<TermInfo>> {
-        let taken = if self.term == term { self.info.take() } else { None };
+        let taken = if self.stream.term() == term { self.info.take() } else { None };
         if taken.is_some() {
-            self.advance()?;
+            self.info = self.stream.advance()?;
         }
         Ok(taken)
-    }
-
-    fn advance(&mut self) -> Result<()> {
-        self.info = match self.stream.next()? {
-            Some((term, info)) => {
-                self.term.clear();
-                self.term.extend_from_slice(term);
-                Some(info)
-            }
-            None => None,
-        };
-        Ok(())
     }
 }

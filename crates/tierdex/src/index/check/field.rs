@@ -1,6 +1,6 @@
 //! Checks a field of a segment: terms, posting lists, impacts, max shares, norms and statistics.
 
-use crate::cursor::{ListsInTermOrder, NO_DOCUMENT};
+use crate::cursor::{ListsInTermOrder, NO_DOCUMENT, PostingsCursor};
 use crate::segment::layout::{CHUNK_SUPERBLOCKS_MAX, chunk_alignment, encode_max_share};
 use crate::segment::read::{BlockList, FieldReader, ListPart, Norms, SkipRecord, TermInfo};
 use crate::segment::{FieldStats, ListSizes};
@@ -165,7 +165,29 @@ impl<'a> FieldChecker<'a> {
 
     /// Decodes a list, and compares counts, impacts and max shares with its term and its skip record.
     fn check_list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
-        let mut cursor = self.posting_lists.cursor(self.field, info.clone())?;
+        let mut lists = std::mem::take(&mut self.posting_lists);
+        let counts = lists.with_cursor(self.field, info.clone(), |cursor| self.check_postings(cursor, list));
+        self.posting_lists = lists;
+        let (postings, occurrences) = counts?;
+        if postings != info.document_frequency || occurrences != info.occurrences {
+            let what = format!(
+                "list has {postings} documents and {occurrences} occurrences; its term says {} and {}",
+                info.document_frequency, info.occurrences
+            );
+            return Err(Error::corrupt(self.field.skips_file().name(), info.skips.start, what));
+        }
+        self.postings += u64::from(postings);
+        self.tokens += occurrences;
+        Ok(())
+    }
+
+    /// Compares impacts and max shares of a list with those of its postings. Returns the numbers of postings
+    /// and of occurrences.
+    fn check_postings(
+        &mut self,
+        cursor: &mut PostingsCursor<'_>,
+        list: Option<&BlockList>,
+    ) -> Result<(u32, u64)> {
         let (mut postings, mut occurrences, mut block) = (0, 0, 0);
         let mut pairs = Vec::new();
         let mut superblock_max = 0;
@@ -199,16 +221,7 @@ impl<'a> FieldChecker<'a> {
                 }
             }
         }
-        if postings != info.document_frequency || occurrences != info.occurrences {
-            let what = format!(
-                "list has {postings} documents and {occurrences} occurrences; its term says {} and {}",
-                info.document_frequency, info.occurrences
-            );
-            return Err(Error::corrupt(self.field.skips_file().name(), info.skips.start, what));
-        }
-        self.postings += u64::from(postings);
-        self.tokens += occurrences;
-        Ok(())
+        Ok((postings, occurrences))
     }
 
     /// Compares the impacts in `expected` and their max share with those of a block; returns the max share.

@@ -142,17 +142,19 @@ fn count_tokens(field: &FieldReader, documents: &DeletedDocuments, stop: &StopSi
     let mut tokens = 0;
     while let Some(info) = terms.advance()? {
         stop.check()?;
-        let mut cursor = lists.cursor(field, info)?;
-        let mut document = cursor.advance(0)?;
-        while document != NO_DOCUMENT {
-            let (of_block, frequencies) = cursor.rest_of_block()?;
-            let count = of_block.len();
-            let deleted =
-                of_block.iter().zip(frequencies).filter(|(document, _)| documents.contains(**document));
-            tokens += deleted.map(|(_, frequency)| u64::from(*frequency)).sum::<u64>();
-            cursor.skip(count)?;
-            document = cursor.document();
-        }
+        tokens += lists.with_cursor(field, info, |cursor| {
+            let (mut tokens, mut document) = (0, cursor.advance(0)?);
+            while document != NO_DOCUMENT {
+                let (of_block, frequencies) = cursor.rest_of_block()?;
+                let count = of_block.len();
+                let deleted =
+                    of_block.iter().zip(frequencies).filter(|(document, _)| documents.contains(**document));
+                tokens += deleted.map(|(_, frequency)| u64::from(*frequency)).sum::<u64>();
+                cursor.skip(count)?;
+                document = cursor.document();
+            }
+            Ok(tokens)
+        })?;
     }
     Ok(tokens)
 }

@@ -113,7 +113,7 @@ impl MergeCase {
             assert!(found[name] == *bytes, "{name} differs");
         }
         assert!(stored_documents(&merged) == stored_documents(fresh), "stored documents differ");
-        TermSplits::of(&LiveDocuments::of_inputs(&inputs).unwrap(), 0).unwrap().ranges().len()
+        TermSplits::of(&LiveDocuments::of_inputs(&inputs).unwrap(), 0, threads.count).unwrap().ranges().len()
     }
 }
 

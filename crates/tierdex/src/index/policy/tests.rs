@@ -102,23 +102,23 @@ proptest! {
 }
 
 #[test]
-fn the_leftmost_four_of_a_level_are_merged() {
+fn the_leftmost_five_of_a_level_are_merged() {
     let policy = MergePolicy { floor_bytes: DOCUMENT_BYTES, ..MergePolicy::default() };
     let choose = |documents: &[u32]| {
         let sizes: Vec<SegmentSize> = documents.iter().map(|documents| of_documents(*documents)).collect();
         let merges = policy.choose_merges(&sizes, u64::MAX).into_iter();
         merges.map(|range| (range.start, range.end)).collect::<Vec<_>>()
     };
-    assert_eq!(choose(&[1, 1, 1]), []);
-    assert_eq!(choose(&[1, 1, 1, 1]), [(0, 4)]);
-    assert_eq!(choose(&[1, 1, 1, 1, 1]), [(0, 4)]);
+    assert_eq!(choose(&[1, 1, 1, 1]), []);
+    assert_eq!(choose(&[1, 1, 1, 1, 1]), [(0, 5)]);
+    assert_eq!(choose(&[1, 1, 1, 1, 1, 1]), [(0, 5)]);
     // A large segment is not merged with small ones.
-    assert_eq!(choose(&[64, 1, 1, 1]), []);
-    assert_eq!(choose(&[64, 1, 1, 1, 1]), [(1, 5)]);
+    assert_eq!(choose(&[125, 1, 1, 1, 1]), []);
+    assert_eq!(choose(&[125, 1, 1, 1, 1, 1]), [(1, 6)]);
     // Small segments between large ones are merged with them.
-    assert_eq!(choose(&[64, 1, 1, 64]), [(0, 4)]);
+    assert_eq!(choose(&[125, 1, 1, 1, 125]), [(0, 5)]);
     // A merge that causes others is one merge of all.
-    assert_eq!(choose(&[16, 16, 16, 4, 4, 4, 1, 1, 1, 1]), [(0, 10)]);
+    assert_eq!(choose(&[25, 25, 25, 25, 5, 5, 5, 5, 1, 1, 1, 1, 1]), [(0, 13)]);
 }
 
 #[test]

@@ -334,6 +334,20 @@ impl FieldReader {
         SkipRecord::parse(self.skips.name(), term, Cow::Owned(bytes), self.positions.is_some())
     }
 
+    /// As [`FieldReader::record_in_term_order`], without a copy: the record is valid until the next one.
+    pub fn borrow_record_in_term_order<'a>(
+        &'a self,
+        term: &TermInfo,
+        source: &dyn BlockSource,
+        records: &'a mut ReadAheadBuffer,
+    ) -> Result<SkipRecord<'a>> {
+        if self.skips.resident().is_some() {
+            return self.record(term, source, RecordPart::Whole);
+        }
+        let bytes = records.range(source, &self.skips, &term.skips)?;
+        SkipRecord::parse(self.skips.name(), term, Cow::Borrowed(bytes), self.positions.is_some())
+    }
+
     /// The skip record in `bytes`, of which the caller has kept [`RecordPart::WithoutImpacts`]; the resident
     /// record if `bytes` is empty.
     pub fn kept_record<'b>(&'b self, term: &TermInfo, bytes: &'b [u8]) -> Result<SkipRecord<'b>> {
