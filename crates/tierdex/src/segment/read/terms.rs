@@ -512,6 +512,30 @@ impl<'a> TermPage<'a> {
         Ok(Some(TermEntry { shared, suffix, document_frequency, occurrences, skips, blocks }))
     }
 
+    /// Skips the entries before the next restart point as long as `skips` is true of the length of the prefix
+    /// that an entry shares with the previous one, and of the next byte of its term. Stops before an entry
+    /// with a number of several bytes. The numbers of skipped entries are not checked.
+    #[inline(always)]
+    pub(super) fn skip_while(&self, entries: &mut PagePosition, mut skips: impl FnMut(usize, u8) -> bool) {
+        let bytes = &self.bytes[..self.entries_end()];
+        let end = self.terms.min(entries.number.next_multiple_of(TERM_RESTART_INTERVAL));
+        let PagePosition { mut at, mut number, skips: mut skips_at, mut len } = *entries;
+        while number < end
+            && let Some(&[shared, own, first, ref rest @ ..]) = bytes.get(at..)
+            && let (shared, own) = (usize::from(shared), usize::from(own))
+            && let Some([documents, repetitions, skips_len]) =
+                own.checked_sub(1).and_then(|own| rest.get(own..own + 3))
+            && (documents | repetitions | skips_len) < 0x80
+            && shared <= len
+            && shared + own <= TERM_BYTES_MAX
+            && skips(shared, first)
+        {
+            (at, number, len) = (at + 5 + own, number + 1, shared + own);
+            skips_at += u64::from(*skips_len);
+        }
+        *entries = PagePosition { at, number, skips: skips_at, len };
+    }
+
     /// Checks that the bytes between the last entry and the restart points are zero.
     pub(super) fn check_padding(&self, entries: &PagePosition) -> Result<()> {
         match self.bytes[entries.at..self.entries_end()].iter().position(|&byte| byte != 0) {

@@ -133,6 +133,18 @@ impl<A: Automaton> AutomatonPath<A> {
                     page.skip_restarts(&mut entries, self.bytes())?;
                 }
             }
+            page.skip_while(&mut entries, |shared, first| {
+                let (shares_rejected, len) = (shared > self.len, shared.min(self.len));
+                let is_rejected = shares_rejected || self.automaton.step(self.states[len], first).is_none();
+                if is_rejected {
+                    self.rejected = if shares_rejected { self.rejected } else { Some(first) };
+                    self.len = len;
+                }
+                is_rejected
+            });
+            if page.is_restart(&entries) && !is_restart {
+                continue;
+            }
             let Some(entry) = page.entry(&mut entries)? else { break };
             let (mut shared, mut suffix) = (entry.shared, entry.suffix);
             if is_restart {
