@@ -66,7 +66,7 @@ pub fn keep_marked(sums: &mut [u32], bits: &[u8]) {
 /// after them are unspecified.
 ///
 /// # Panics
-/// If `out` is shorter than the values, or if the number of bytes of the bits is not a multiple of eight.
+/// If `out` is shorter than the values, or if the number of bytes of the bits is not a multiple of four.
 pub fn copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize {
     Kernel::active().copy_marked(values, bits, out)
 }
@@ -369,8 +369,8 @@ mod tests {
     fn every_kernel_copies_marked_values() {
         let mut next = random_numbers(11);
         for n in 0..600 {
-            let bits: Vec<u8> = (0..8 * (n % 20)).map(|_| (next() | next()) as u8).collect();
-            let range = 10 * (n as u64 % 20 + 1) * 8;
+            let bits: Vec<u8> = (0..4 * (n % 20)).map(|_| (next() | next()) as u8).collect();
+            let range = 10 * (n as u64 % 20 + 1) * 4;
             let mut values: Vec<u32> = (0..n).map(|_| (next() % range) as u32).collect();
             if n > 3 {
                 values[n / 2] = u32::MAX - (next() % 3) as u32;
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn marks_of_half_words_and_short_buffers_panic() {
         for kernel in Kernel::available() {
-            for (values, bits, out) in [(1, 8, 0), (17, 8, 16), (1, 4, 1), (20, 15, 20)] {
+            for (values, bits, out) in [(1, 8, 0), (17, 8, 16), (1, 6, 1), (20, 15, 20)] {
                 let copy = || kernel.copy_marked(&vec![1; values], &vec![0; bits], &mut vec![0; out]);
                 assert!(std::panic::catch_unwind(copy).is_err(), "{kernel:?}, {values}, {bits}, {out}");
             }

@@ -87,7 +87,7 @@ macro_rules! loops {
             keep_marked(sums: &mut [u32], bits: &[u8]) [sums.len() <= 8 * bits.len()];
             /// Copies the values whose bits are set; see [`crate::copy_marked`].
             copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize
-                [bits.len().is_multiple_of(8) && out.len() >= values.len()];
+                [bits.len().is_multiple_of(4) && out.len() >= values.len()];
             /// Compacts values and scores to those of at least `threshold`; see [`crate::keep_at_least`].
             keep_at_least(values: &mut [u32], scores: &mut [u32], from: usize, threshold: u32) -> usize
                 [scores.len() == values.len() && from <= values.len()];

@@ -1,5 +1,5 @@
 //! Writes a file back while it is written: so dirty pages do not accumulate until its sync, and a large file
-//! does not fill the page cache.
+//! does not fill the page cache. As `bytes_per_sync` of RocksDB with `strict_bytes_per_sync`.
 //!
 //! At each full step of a file that is written from front to end:
 //!
@@ -9,7 +9,6 @@
 //! The last full step and what follows it stay in the page cache: a reader opens a file by its end. A file
 //! of less than a step is left to its sync.
 
-use crate::errno::{EDQUOT, EIO, ENOSPC};
 use rustix::fs::{Advice, fadvise};
 use std::os::fd::{AsFd, AsRawFd};
 use std::{fs::File, io, num::NonZeroU64, ops::Range};
@@ -25,6 +24,8 @@ pub(super) struct WriteBack {
     written: u64,
     /// The step whose write-back was started last.
     started: Range<u64>,
+    /// Whether the system does not have the call: the sync of the file then does all.
+    is_unsupported: bool,
 }
 
 impl WriteBack {
@@ -34,11 +35,15 @@ impl WriteBack {
     /// If bytes cannot be written back: a later sync may not report that again.
     pub(super) fn advance(&mut self, file: &File, bytes: usize) -> io::Result<()> {
         self.written += bytes as u64;
-        if self.written - self.started.end < STEP_BYTES {
+        if self.is_unsupported || self.written - self.started.end < STEP_BYTES {
             return Ok(());
         }
         let step = self.started.end..self.written;
-        sync_range(file, &step, libc::SYNC_FILE_RANGE_WRITE)?;
+        if let Err(error) = sync_range(file, &step, libc::SYNC_FILE_RANGE_WRITE) {
+            // The first call of a file does not wait for writes of it, whose errors these may be later.
+            self.is_unsupported = step.start == 0 && is_unsupported(&error);
+            return if self.is_unsupported { Ok(()) } else { Err(error) };
+        }
         let before = std::mem::replace(&mut self.started, step);
         if let Some(len) = NonZeroU64::new(before.end - before.start) {
             let wait = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -50,19 +55,20 @@ impl WriteBack {
     }
 }
 
-/// Writes back a range of a file as `flags` say. Does nothing where this is not supported: the sync of the
-/// file then does all.
+/// Writes back a range of a file as `flags` say.
 fn sync_range(file: &File, range: &Range<u64>, flags: libc::c_uint) -> io::Result<()> {
     let (offset, len) = (range.start as libc::off64_t, (range.end - range.start) as libc::off64_t);
     // SAFETY: the call takes numbers only, and the descriptor is open.
-    if unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) } == 0 {
-        return Ok(());
+    match unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(EIO | ENOSPC | EDQUOT) => Err(error),
-        _ => Ok(()),
-    }
+}
+
+/// Whether an error says that the system, a filter of its calls or the file system does not have the call.
+fn is_unsupported(error: &io::Error) -> bool {
+    let errors = [libc::ENOSYS, libc::EPERM, libc::EINVAL, libc::ESPIPE, libc::EOPNOTSUPP];
+    error.raw_os_error().is_some_and(|error| errors.contains(&error))
 }
 
 #[cfg(test)]

@@ -22,8 +22,9 @@ pub struct PostingsCursor<'a> {
     /// Frequencies of the block `frequencies_of`.
     frequencies: Box<[u32; BLOCK]>,
     frequencies_of: usize,
-    /// Created when positions are first requested.
+    /// Created when positions are first requested, with these arrays if there are any.
     reader: Option<PositionsReader<'a>>,
+    position_arrays: Option<PositionArrays>,
     positions: Vec<u32>,
 }
 
@@ -32,13 +33,13 @@ pub(super) struct CursorArrays {
     documents: Box<[u32; BLOCK]>,
     frequencies: Box<[u32; BLOCK]>,
     positions: Vec<u32>,
-    of_reader: Option<PositionArrays>,
+    position_arrays: Option<PositionArrays>,
 }
 
 impl Default for CursorArrays {
     fn default() -> CursorArrays {
         let (documents, frequencies) = (Box::new([0; BLOCK]), Box::new([0; BLOCK]));
-        CursorArrays { documents, frequencies, positions: Vec::new(), of_reader: None }
+        CursorArrays { documents, frequencies, positions: Vec::new(), position_arrays: None }
     }
 }
 
@@ -70,9 +71,10 @@ impl<'a> PostingsCursor<'a> {
         read_positions: Option<(&'a [u8], u64)>,
         arrays: CursorArrays,
     ) -> PostingsCursor<'a> {
-        let CursorArrays { documents, frequencies, positions, of_reader } = arrays;
+        let CursorArrays { documents, frequencies, positions, mut position_arrays } = arrays;
         let reader = read_positions.map(|(bytes, offset)| {
-            PositionsReader::with_bytes(field, source, bytes, offset, of_reader.unwrap_or_default())
+            let arrays = position_arrays.take().unwrap_or_default();
+            PositionsReader::with_bytes(field, source, bytes, offset, arrays)
         });
         PostingsCursor {
             field,
@@ -85,14 +87,15 @@ impl<'a> PostingsCursor<'a> {
             frequencies,
             frequencies_of: NO_BLOCK,
             reader,
+            position_arrays,
             positions,
         }
     }
 
     pub(super) fn into_arrays(self) -> CursorArrays {
-        let PostingsCursor { documents, frequencies, positions, reader, .. } = self;
-        let of_reader = reader.map(PositionsReader::into_arrays);
-        CursorArrays { documents, frequencies, positions, of_reader }
+        let PostingsCursor { documents, frequencies, positions, reader, position_arrays, .. } = self;
+        let position_arrays = reader.map(PositionsReader::into_arrays).or(position_arrays);
+        CursorArrays { documents, frequencies, positions, position_arrays }
     }
 
     /// The current document; [`NO_DOCUMENT`] before the first and after the last.
@@ -138,7 +141,10 @@ impl<'a> PostingsCursor<'a> {
 
     /// Positions of the term in the current document.
     pub fn positions(&mut self) -> Result<&[u32]> {
-        let reader = self.reader.get_or_insert_with(|| PositionsReader::new(self.field, self.source));
+        let reader = self.reader.get_or_insert_with(|| {
+            let arrays = self.position_arrays.take().unwrap_or_default();
+            PositionsReader::with_bytes(self.field, self.source, &[], 0, arrays)
+        });
         reader.move_to(&mut self.blocks, self.block)?;
         reader.read(self.at as u8, &mut self.positions)?;
         Ok(&self.positions)

@@ -1,6 +1,6 @@
 //! Encodes the terms of a field on several threads, with the same bytes as on one.
 //!
-//! 1. The terms are divided into ranges, which depend on the terms alone.
+//! 1. The terms are divided into ranges. The bytes of a list depend neither on its range nor on its offset.
 //! 2. A thread takes the next range, and queues the channel by which it sends the encoded lists.
 //! 3. The calling thread writes the lists of each range, in the order of the ranges.
 //!

@@ -145,8 +145,9 @@ struct TermSplits<'a>(Vec<&'a [u8]>);
 /// behind its end, up to 256 KiB of a file, and its encoded lists fit into the channel of a thread.
 const RANGE_BYTES: u64 = 2 << 20;
 
-/// Least bytes of lists in a range, so that a small merge has ranges for all threads.
-const RANGE_BYTES_MIN: u64 = 64 << 10;
+/// Bytes of lists in a range of a small merge, at least: its threads have two ranges each. What they read in
+/// vain is small there, as files end.
+const RANGE_BYTES_MIN: u64 = 128 << 10;
 
 impl<'a> TermSplits<'a> {
     fn of(inputs: &[LiveDocuments<'a>], number: usize, threads: usize) -> Result<TermSplits<'a>> {
@@ -158,7 +159,7 @@ impl<'a> TermSplits<'a> {
             [field.skips_file(), field.postings_file()].into_iter().chain(field.positions_file())
         });
         let bytes = files.map(|file| file.payload().end).fold(0, u64::saturating_add);
-        let of_small_merge = (bytes / RANGE_BYTES_MIN).min(2 * threads as u64);
+        let of_small_merge = if threads > 1 { (bytes / RANGE_BYTES_MIN).min(2 * threads as u64) } else { 1 };
         let ranges = (bytes / RANGE_BYTES).max(of_small_merge).max(1);
         Ok(TermSplits(largest.separators(largest.pages().div_ceil(ranges).max(1) as usize)?.collect()))
     }

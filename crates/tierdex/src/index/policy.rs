@@ -1,8 +1,8 @@
 //! Chooses which segments a commit merges.
 //!
-//! The *level* of a segment is the logarithm to base 5 of its bytes, as a multiple of a smallest size;
-//! smaller segments have level 0. Deleted documents do not count. As in Lucene's `LogMergePolicy`, only
-//! adjacent segments are merged, so that documents keep their order:
+//! The *level* of a segment is the logarithm to base [`MergePolicy::fan_in`] of its bytes, as a multiple of
+//! a smallest size; smaller segments have level 0. Deleted documents do not count. As in Lucene's
+//! `LogMergePolicy`, only adjacent segments are merged, so that documents keep their order:
 //!
 //! 1. From the left, a *group* begins at a segment of the highest level among those not yet in a group, and
 //!    ends at the last segment of that level: levels of groups decrease. Its segments of lower levels are
@@ -28,7 +28,7 @@ pub struct MergePolicy {
 
 impl Default for MergePolicy {
     fn default() -> MergePolicy {
-        MergePolicy { fan_in: 5, floor_bytes: 512 << 10, deleted_percent: 20 }
+        MergePolicy { fan_in: 5, floor_bytes: 5 << 19, deleted_percent: 20 }
     }
 }
 

@@ -28,9 +28,9 @@ use tierdex_io::{Disk, DiskLock, ErrorKind, FORMAT_VERSION, PosixDisk};
 pub enum Merge {
     /// Merge all segments into one: the fastest index to search, but the whole index is written again.
     One,
-    /// Keep the segments, but merge four adjacent ones of similar size into one, so that a commit costs what
-    /// it adds, and the number of segments grows with the logarithm of the index: about three for each factor
-    /// of four.
+    /// Keep the segments, but merge five adjacent ones of similar size into one, so that a commit costs what
+    /// it adds, and the number of segments grows with the logarithm of the index: at most four for each
+    /// factor of five.
     Keep,
     /// Merge none: each commit adds a segment or more, and queries search all of them.
     None,

@@ -19,6 +19,9 @@ use std::{cmp::Ordering, collections::BTreeMap};
 /// Number of keys from one restart point to the next.
 const RESTART_TERMS: u64 = 16;
 
+/// Prefixes of restart points that are compared one after the other before a binary search.
+const EQUAL_KEYS_FEW: usize = 4;
+
 /// Number of deleted documents that have a term, and of its occurrences in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TermDeletes {
@@ -187,8 +190,11 @@ impl DeletedStatistics {
         // The last restart point that is not greater.
         let prefix = prefix_key(key);
         let mut to = self.restart_keys.partition_point(|restart| *restart <= prefix);
-        let equal = self.restart_keys[..to].iter().rev().take_while(|restart| **restart == prefix).count();
-        let mut from = (to - equal).saturating_sub(1);
+        let before = &self.restart_keys[..to];
+        // Few are equal, unless terms have a long prefix in common.
+        let few = before.iter().rev().take(EQUAL_KEYS_FEW).take_while(|key| **key == prefix).count();
+        let less = if few < EQUAL_KEYS_FEW { to - few } else { before.partition_point(|key| *key < prefix) };
+        let mut from = less.saturating_sub(1);
         while to.saturating_sub(from) > 1 {
             let middle = from.midpoint(to);
             if self.restart_key(middle) <= key { from = middle } else { to = middle }

@@ -124,7 +124,7 @@ pub(crate) fn copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize
     for values in chunks {
         let vector = load_all(values);
         let at = _mm256_srli_epi32::<5>(vector);
-        // Both are at most 2^29: positive as signed numbers.
+        // A position is at most 2^27: positive as a signed number.
         let within = _mm256_cmpgt_epi32(words, at);
         // SAFETY: The mask selects words within `bits`.
         let gathered = unsafe { _mm256_mask_i32gather_epi32::<4>(zero, bits.as_ptr().cast(), at, within) };

@@ -169,16 +169,16 @@ fn keep_bits(sums: &mut [u32], mut bits: u64) {
     }
 }
 
-/// Implements [`crate::Kernel::copy_marked`]: the half words of 16 values are gathered.
+/// Implements [`crate::Kernel::copy_marked`]: the 32-bit words of 16 values are gathered.
 #[target_feature(enable = "avx512f,avx512bw,bmi2,popcnt")]
 pub(crate) fn copy_marked(values: &[u32], bits: &[u8], out: &mut [u32]) -> usize {
-    let (zero, half_words) = (_mm512_setzero_si512(), _mm512_set1_epi32((bits.len() / 4) as i32));
+    let (zero, words_len) = (_mm512_setzero_si512(), _mm512_set1_epi32((bits.len() / 4) as i32));
     let mut copied = 0;
     for values in values.chunks(LANES) {
         let vector = load(values);
         let at = _mm512_srli_epi32::<5>(vector);
-        let within = _mm512_mask_cmplt_epu32_mask(first_lanes(values.len()), at, half_words);
-        // SAFETY: The mask selects half words within `bits`.
+        let within = _mm512_mask_cmplt_epu32_mask(first_lanes(values.len()), at, words_len);
+        // SAFETY: The mask selects words within `bits`.
         let words = unsafe { _mm512_mask_i32gather_epi32::<4>(zero, within, at, bits.as_ptr().cast()) };
         let bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(vector, _mm512_set1_epi32(31)));
         let set = _mm512_mask_test_epi32_mask(within, words, bit);

@@ -165,6 +165,7 @@ impl<'a> FieldChecker<'a> {
 
     /// Decodes a list, and compares counts, impacts and max shares with its term and its skip record.
     fn check_list(&mut self, info: &TermInfo, list: Option<&BlockList>) -> Result<()> {
+        // Taken for the time of the call, which borrows the rest of the checker.
         let mut lists = std::mem::take(&mut self.posting_lists);
         let counts = lists.with_cursor(self.field, info.clone(), |cursor| self.check_postings(cursor, list));
         self.posting_lists = lists;

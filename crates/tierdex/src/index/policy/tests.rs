@@ -130,6 +130,26 @@ fn a_segment_with_a_fifth_deleted_is_written_again() {
     assert!(policy.choose_merges(&[SegmentSize { documents: 0, ..with(0) }], u64::MAX).is_empty());
 }
 
+/// Most segments: as many of each level as are not merged, each of the smallest size, the largest first.
+#[test]
+fn the_most_segments_of_ten_million_documents_are_24() {
+    let policy = MergePolicy::default();
+    for document_bytes in [500, 700, 1000, 1500] {
+        let (mut sizes, mut left) = (Vec::new(), 10_000_000 * document_bytes);
+        for level in 0..10 {
+            let smallest = if level == 0 { 1 } else { policy.floor_bytes * 5_u64.pow(level - 1) };
+            let count = (left / smallest).min(4);
+            sizes.extend((0..count).map(|_| SegmentSize { bytes: smallest, documents: 1, deleted: 0 }));
+            left -= count * smallest;
+        }
+        sizes.reverse();
+        assert!(policy.choose_merges(&sizes, u64::MAX).is_empty());
+        assert!((20..=24).contains(&sizes.len()), "{} segments", sizes.len());
+    }
+    let index = simulate(200, 200, 1);
+    assert!(index.segments_max <= 24 && index.write_amplification() < 8.0, "{}", index.write_amplification());
+}
+
 /// The write amplification of commits of one size, for docs/decisions.
 #[test]
 fn write_amplification_grows_with_the_logarithm() {

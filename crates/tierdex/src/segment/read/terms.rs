@@ -3,7 +3,7 @@
 use super::source::{BlockSource, FILES};
 use super::{pages::PageIndex, tail::read_tail};
 use crate::bytes::{ByteReader, prefix_key};
-use crate::limits::{TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
+use crate::limits::{BLOCK, TERM_BYTES_MAX, TERM_PAGE, TERM_RESTART_INTERVAL};
 use crate::segment::layout::{OFFSET_MAX, TERM_PAGE_HEADER_BYTES, TERM_RESTART_BYTES, is_inline};
 use crate::{Error, Result};
 use std::ops::Range;
@@ -512,28 +512,34 @@ impl<'a> TermPage<'a> {
         Ok(Some(TermEntry { shared, suffix, document_frequency, occurrences, skips, blocks }))
     }
 
-    /// Skips the entries before the next restart point as long as `skips` is true of the length of the prefix
-    /// that an entry shares with the previous one, and of the next byte of its term. Stops before an entry
-    /// with a number of several bytes. The numbers of skipped entries are not checked.
+    /// Skips the entries before the next restart point as long as `is_rejected` is true of the length of the
+    /// prefix that an entry shares with the previous one, and of the next byte of its term. Stops before an
+    /// entry with a number of several bytes. The numbers of skipped entries are not checked.
     #[inline(always)]
-    pub(super) fn skip_while(&self, entries: &mut PagePosition, mut skips: impl FnMut(usize, u8) -> bool) {
+    pub(super) fn skip_while(
+        &self,
+        entries: &mut PagePosition,
+        mut is_rejected: impl FnMut(usize, u8) -> bool,
+    ) {
+        // Then no entry that is skipped has the range of a list.
+        const _: () = assert!(BLOCK > 0x7f);
         let bytes = &self.bytes[..self.entries_end()];
         let end = self.terms.min(entries.number.next_multiple_of(TERM_RESTART_INTERVAL));
-        let PagePosition { mut at, mut number, skips: mut skips_at, mut len } = *entries;
-        while number < end
-            && let Some(&[shared, own, first, ref rest @ ..]) = bytes.get(at..)
+        while entries.number < end
+            && let Some(&[shared, own, first, ref rest @ ..]) = bytes.get(entries.at..)
             && let (shared, own) = (usize::from(shared), usize::from(own))
-            && let Some([documents, repetitions, skips_len]) =
-                own.checked_sub(1).and_then(|own| rest.get(own..own + 3))
-            && (documents | repetitions | skips_len) < 0x80
-            && shared <= len
+            && let Some(rest_of_term) = own.checked_sub(1)
+            && let Some([documents, repetitions, record]) = rest.get(rest_of_term..rest_of_term + 3)
+            && (documents | repetitions | record) < 0x80
+            && shared <= entries.len
             && shared + own <= TERM_BYTES_MAX
-            && skips(shared, first)
+            && is_rejected(shared, first)
         {
-            (at, number, len) = (at + 5 + own, number + 1, shared + own);
-            skips_at += u64::from(*skips_len);
+            entries.at += own + 5;
+            entries.number += 1;
+            entries.len = shared + own;
+            entries.skips += u64::from(*record);
         }
-        *entries = PagePosition { at, number, skips: skips_at, len };
     }
 
     /// Checks that the bytes between the last entry and the restart points are zero.

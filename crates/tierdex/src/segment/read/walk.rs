@@ -133,16 +133,9 @@ impl<A: Automaton> AutomatonPath<A> {
                     page.skip_restarts(&mut entries, self.bytes())?;
                 }
             }
-            page.skip_while(&mut entries, |shared, first| {
-                let (shares_rejected, len) = (shared > self.len, shared.min(self.len));
-                let is_rejected = shares_rejected || self.automaton.step(self.states[len], first).is_none();
-                if is_rejected {
-                    self.rejected = if shares_rejected { self.rejected } else { Some(first) };
-                    self.len = len;
-                }
-                is_rejected
-            });
+            page.skip_while(&mut entries, |shared, first| self.is_rejected(shared, first));
             if page.is_restart(&entries) && !is_restart {
+                // All entries before the restart point were skipped.
                 continue;
             }
             let Some(entry) = page.entry(&mut entries)? else { break };
@@ -152,15 +145,11 @@ impl<A: Automaton> AutomatonPath<A> {
                 shared = common_prefix(self.bytes(), &suffix[..suffix.len() - 1]);
                 suffix = &suffix[shared..];
             }
-            // Most terms are rejected here, in one branch, which is mispredicted less often than two.
-            let (shares_rejected, len) = (shared > self.len, shared.min(self.len));
-            let Some(next) = self.automaton.step(self.states[len], suffix[0]).filter(|_| !shares_rejected)
-            else {
-                self.rejected = if shares_rejected { self.rejected } else { Some(suffix[0]) };
-                self.len = len;
+            if self.is_rejected(shared, suffix[0]) {
                 continue;
-            };
-            self.len = len;
+            }
+            self.len = shared;
+            let Some(next) = self.automaton.step(self.states[shared], suffix[0]) else { continue };
             self.push(suffix[0], next);
             if let Some(state) = self.follow(&suffix[1..])
                 && self.automaton.accepts(state)
@@ -171,6 +160,20 @@ impl<A: Automaton> AutomatonPath<A> {
         }
         page.check_padding(&entries)?;
         Ok(None)
+    }
+
+    /// Whether the automaton rejects the terms that share this number of bytes with the last visited one, and
+    /// go on with this byte. If so, the path ends before the rejected byte.
+    #[inline(always)]
+    fn is_rejected(&mut self, shared: usize, first: u8) -> bool {
+        // In one branch, which is mispredicted less often than two.
+        let (shares_rejected, len) = (shared > self.len, shared.min(self.len));
+        let is_rejected = shares_rejected || self.automaton.step(self.states[len], first).is_none();
+        if is_rejected {
+            self.rejected = if shares_rejected { self.rejected } else { Some(first) };
+            self.len = len;
+        }
+        is_rejected
     }
 
     /// Runs the automaton over the bytes that follow the path. Returns the last state; `None` if the

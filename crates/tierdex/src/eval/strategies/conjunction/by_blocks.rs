@@ -257,11 +257,10 @@ impl<'a> ConjunctionRun<'_, 'a> {
         if let [RefiningClause { node: Node::Term(other), .. }] = &mut *self.others {
             let documents = term.blocks.documents(lead.block)?;
             let documents = &documents[positions_within(documents, lead.range)];
-            let mut buffer = [0; BLOCK];
-            self.matches += other.count_shared(match search.deleted() {
-                None => documents,
-                Some(deleted) => deleted.copy_live(documents, &mut buffer),
-            })?;
+            self.matches += match search.deleted() {
+                None => other.count_shared(documents)?,
+                Some(deleted) => other.count_shared(deleted.copy_live(documents, &mut [0; BLOCK]))?,
+            };
         }
         Ok(())
     }
