@@ -128,8 +128,8 @@ mod transform;
 
 pub use engine::{
     CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits, Latencies,
-    MemoryReport, MemoryUse, MergedHit, MergedHits, MetaTier, Preview, Priority, RequestMetrics,
-    SearchRequest, ShardHits, Snapshot, Ticket, TotalHits, merge_hits,
+    MemoryReport, MemoryUse, MergedHit, MergedHits, MetaTier, Preview, PreviewOptions, Priority,
+    RequestMetrics, SearchRequest, ShardHits, Snapshot, Ticket, TotalHits, merge_hits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{
@@ -205,8 +205,8 @@ pub mod internal {
     }
     pub mod index {
         pub use crate::index::{
-            BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, PIECE_POSTINGS, Searcher, Tuning,
-            check_on, copy_on,
+            BatchBuilder, EncodedPostings, ListEncoder, ListsBuilder, PIECE_POSTINGS, PreviewBytes, Searcher,
+            Tuning, check_on, copy_on,
         };
     }
     pub mod query {

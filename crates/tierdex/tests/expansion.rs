@@ -127,12 +127,12 @@ fn the_closest_and_most_frequent_terms_are_taken() {
     assert!((0..30).chain([70, 90, 91]).all(|document| found.contains(&document)));
     assert!((30..48).all(|document| found.contains(&document)) && !found.contains(&48));
     let query = Query::parse("word~2", index.schema()).unwrap();
-    let marks = index.searcher().marks(&query, 0).unwrap();
+    let marks = index.searcher().marks(&query, 0, &FILES).unwrap();
     let marked: BTreeSet<&str> =
         docs.iter().map(|doc| doc.text.as_str()).filter(|text| marks.find(text).is_some()).collect();
     assert_eq!(marked.len(), FUZZY_EXPANSIONS_MAX);
     let query = Query::parse("wor* word-* other", index.schema()).unwrap();
-    let marks = index.searcher().marks(&query, 0).unwrap();
+    let marks = index.searcher().marks(&query, 0, &FILES).unwrap();
     assert_eq!(
         ["word", "other", "wo", "others"].map(|term| marks.find(term).is_some()),
         [true, true, false, false]

@@ -16,6 +16,7 @@ use support::grown::GrownCase;
 use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema};
 use tierdex::commit::{DeletesMeta, FieldStats, FileKind, FileMeta, Manifest, ManifestSegment, SegmentMeta};
 use tierdex::internal::bytes::push_varint;
+use tierdex::internal::index::PreviewBytes;
 use tierdex::internal::segment::layout::{file_name, parse_file_name};
 use tierdex::internal::segment::{deletes::open_deletes, read::FILES};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, panic_message};
@@ -164,7 +165,9 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
             searcher.for_each_id(&found.hits, &found.ids, |_, _| Ok::<(), Error>(()))?;
             let shown = found.hits.iter().take(3);
             shown.clone().try_for_each(|hit| searcher.stored(hit.document).map(drop))?;
-            shown.clone().try_for_each(|hit| searcher.preview(hit.document, &[0]).map(drop))
+            shown
+                .clone()
+                .try_for_each(|hit| searcher.preview(hit.document, &[0], PreviewBytes::MAX, &FILES).map(drop))
         });
         errors.extend(shown.err());
         let options = SearchOptions { k, count, tuning, ..SearchOptions::default() };

@@ -5,6 +5,7 @@ mod support;
 use std::sync::Arc;
 use support::requests::{engine_options, parse_query};
 use support::{corpus::SchemaOptions, open_writer, random::Random};
+use tierdex::internal::{index::PreviewBytes, segment::read::FILES};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use tierdex::schema::{Field, Schema};
@@ -50,13 +51,13 @@ fn previews_are_the_beginnings_of_titles_and_texts() {
     let index = index_documents(&docs, 2);
     let searcher = index.searcher();
     for (document, (_, title, text)) in docs.iter().enumerate() {
-        let preview = searcher.preview(document as u32, &[0]).unwrap().unwrap();
+        let preview = searcher.preview(document as u32, &[0], PreviewBytes::MAX, &FILES).unwrap().unwrap();
         assert!(preview.title() == longest_prefix(title, PREVIEW_TITLE_BYTES), "title of {document}");
         assert!(preview.value("text") == longest_prefix(text, PREVIEW_TEXT_BYTES), "text of {document}");
         let stored = searcher.stored(document as u32).unwrap().unwrap();
         assert!(stored.title() == *title && stored.value("text") == *text, "{document}");
     }
-    assert!(searcher.preview(docs.len() as u32, &[0]).is_err());
+    assert!(searcher.preview(docs.len() as u32, &[0], PreviewBytes::MAX, &FILES).is_err());
 }
 
 /// The title and the snippet, with its marks in brackets, of the only document of an index.

@@ -5,10 +5,11 @@
 //! that thread as a task. All evaluations share one top-k threshold. The last one to finish merges the
 //! partial results and sends the reply.
 
+use super::preview::{Preview, PreviewOptions};
 use super::request::{Hits, SearchRequest, TotalHits};
 use super::ticket::{CancelHandle, Reply};
 use super::{pool::Reservation, priority::Priority, queued_request::QueuedRequest, snapshot::Snapshot};
-use crate::index::{HitIds, PartialResult, SearchOptions, result_ids_bytes};
+use crate::index::{HitIds, PartialResult, SearchHit, SearchOptions, result_ids_bytes};
 use crate::rank::{SharedThreshold, Statistics};
 use crate::{Error, Result, eval::SearchPlan, query::Query, segment::read::BlockSource};
 use std::ops::Range;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 pub(super) struct ActiveRequest {
     pub(super) query: Query,
     pub(super) options: SearchOptions,
+    pub(super) previews: Option<PreviewOptions>,
     pub(super) statistics: Option<Arc<Statistics>>,
     /// Whether the statistics of the query are requested, not hits.
     pub(super) collects: bool,
@@ -83,6 +85,15 @@ pub(super) struct SearchTask {
     pub(super) reserved: Option<Reservation>,
 }
 
+/// What is read of hits after the evaluation.
+pub(super) trait HitSource {
+    /// Returns the blocks of external ids.
+    fn blocks(&self) -> &dyn BlockSource;
+
+    /// The previews that a request asks for, as far as its deadline permits.
+    fn read_previews(&self, request: &ActiveRequest, hits: &[SearchHit]) -> Result<Vec<Preview>>;
+}
+
 /// What is left to do after an evaluation.
 pub(super) enum Finished {
     /// Nothing: other evaluations of the request run.
@@ -112,12 +123,14 @@ impl SearchTask {
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
         let QueuedRequest { request, snapshot, reply, arrived, number, reserved } = queued;
         let plan_reserved = request.plan_memory(&snapshot);
-        let SearchRequest { query, options, statistics, collects, deadline, priority, .. } = request;
+        let SearchRequest { query, options, previews, statistics, collects, deadline, priority, .. } =
+            request;
         let documents = snapshot.searcher().documents();
         let rank = (priority as u64) << 63 | number;
         let request = ActiveRequest {
             query,
             options,
+            previews,
             statistics,
             collects,
             priority,
@@ -181,12 +194,13 @@ impl ActiveRequest {
         Ok(threshold)
     }
 
-    /// Merges the result of a finished evaluation. The last one reads external ids from `source` and has the
-    /// result; or the query must be evaluated again because the initial threshold was too high.
+    /// Merges the result of a finished evaluation. The last one reads external ids and previews from
+    /// `source` and has the result; or the query must be evaluated again because the initial threshold was
+    /// too high.
     pub(super) fn finish(
         self: &Arc<Self>,
         done: Result<PartialResult>,
-        source: Option<&dyn BlockSource>,
+        source: Option<&dyn HitSource>,
     ) -> Finished {
         let k = self.options.k;
         let mut state = self.lock();
@@ -225,7 +239,7 @@ impl ActiveRequest {
         found: Option<PartialResult>,
         failed: Option<Error>,
         parts: usize,
-        source: Option<&dyn BlockSource>,
+        source: Option<&dyn HitSource>,
     ) -> Result<Hits> {
         if let Some(error) = failed {
             return Err(error);
@@ -249,10 +263,19 @@ impl ActiveRequest {
             Some(source) => {
                 let documents = hits.iter().map(|hit| hit.document);
                 let searcher = self.snapshot.searcher();
-                let read = || searcher.read_ids(documents, result_ids_bytes(hits.len()), source);
+                let read = || searcher.read_ids(documents, result_ids_bytes(hits.len()), source.blocks());
                 catch_unwind(AssertUnwindSafe(read)).ok().and_then(Result::ok).unwrap_or_default()
             }
             None => HitIds::default(),
+        };
+        let previews = match source.filter(|_| complete && !self.stop.is_due()) {
+            Some(source) => {
+                let read = || source.read_previews(self, &hits);
+                catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+                    Err(Error::Failed("reading the previews of a query panicked".to_string()))
+                })?
+            }
+            None => Vec::new(),
         };
         let is_exact = complete && self.options.is_exact(hits.len());
         let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
@@ -260,10 +283,11 @@ impl ActiveRequest {
         Ok(Hits {
             hits,
             ids,
+            previews,
             units,
             scale,
             total,
-            timed_out: !complete,
+            timed_out: !complete || self.previews.is_some() && self.stop.is_due(),
             parts,
             took,
             queued,

@@ -1,7 +1,7 @@
 //! The handle of an engine: starts its search threads, and submits requests to them.
 
 use super::part_sizes::{
-    HIT_UNITS_BYTES, check_hits, check_query_memory, result_bytes, result_with_ids_bytes,
+    HIT_UNITS_BYTES, check_hits, check_query_memory, preview_bytes, result_bytes, result_with_ids_bytes,
 };
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::request::{Hits, SearchRequest};
@@ -242,7 +242,18 @@ impl Engine {
         let own = request.memory(&snapshot);
         let units = if request.statistics.is_some() { HIT_UNITS_BYTES.saturating_mul(hits) } else { 0 };
         let result = if request.options.ids { result_with_ids_bytes(hits) } else { result_bytes(hits) };
-        let result = result.saturating_add(units);
+        let previews = request.previews.map_or(0, |options| options.result_bytes().saturating_mul(hits));
+        let result = result.saturating_add(units).saturating_add(previews);
+        if let Some(options) = request.previews {
+            let (needed, evaluations) = (preview_bytes(options.bytes_read()), PoolUse::Evaluations);
+            if !shared.pool.can_grant(evaluations, needed) {
+                check_query_memory(
+                    "showing the hits of",
+                    needed,
+                    shared.pool.sizes().of(evaluations).maximum,
+                )?;
+            }
+        }
         let kind = PoolUse::of_requests(request.priority);
         if !shared.pool.can_grant(kind, own.saturating_add(result)) {
             let available = shared.pool.sizes().of(kind).maximum;

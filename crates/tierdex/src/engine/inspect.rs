@@ -1,23 +1,13 @@
 //! What a snapshot tells beside hits: titles and snippets, terms, and how a query is evaluated.
 
+use super::preview::{Preview, PreviewOptions};
 use super::{request::SearchRequest, snapshot::Snapshot};
-use crate::index::{Explanation, HitIds, SearchHit};
+use crate::index::{Explanation, HitIds, PreviewBytes, SearchHit};
 use crate::query::{Marks, Query, TermStats};
+use crate::segment::read::{BlockSource, FILES};
 use crate::text::{Analyzer, Snippet, snippet};
 use crate::{Error, Result};
 use std::borrow::Cow;
-
-/// The title of a document, and the part of its values that contains the most terms of a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Preview {
-    /// The first 16 KiB of the title; empty if the document has none.
-    pub title: String,
-    /// The best part of the values of the fields that the query searches, in the first 256 KiB, of which each
-    /// member has an equal share. The title is left out, unless the index has fields of it alone. Empty if
-    /// the document has no values.
-    pub snippet: Snippet,
-}
 
 /// Makes previews of the hits of one query: the terms of the query are looked up once. A snippet is of one
 /// field that the query searches, the one with the most matches, and the terms of the query in this field are
@@ -44,6 +34,8 @@ pub struct Preview {
 /// ```
 pub struct Highlighter<'s> {
     snapshot: &'s Snapshot,
+    source: &'s dyn BlockSource,
+    bytes: PreviewBytes,
     fields: Vec<HighlightedField>,
 }
 
@@ -66,7 +58,8 @@ impl Highlighter<'_> {
     /// [`Error::Usage`] when there is no such document.
     pub fn preview(&mut self, document: u32, width: usize) -> Result<Option<Preview>> {
         let numbers: Vec<usize> = self.fields.iter().map(|field| field.number).collect();
-        let Some(stored) = self.snapshot.searcher().preview(document, &numbers)? else { return Ok(None) };
+        let stored = self.snapshot.searcher().preview(document, &numbers, self.bytes, self.source)?;
+        let Some(stored) = stored else { return Ok(None) };
         let mut best = Snippet::default();
         for HighlightedField { members, marks, analyzer, .. } in &mut self.fields {
             let values: Vec<&str> =
@@ -93,6 +86,43 @@ impl Snapshot {
     /// damaged; [`Error::Usage`] as [`Engine::submit`](crate::Engine::submit) for the query.
     pub fn highlighter(&self, query: &Query) -> Result<Highlighter<'_>> {
         query.check(self.schema())?;
+        self.highlighter_by(query, PreviewBytes::MAX, &FILES)
+    }
+
+    /// Previews of hits, as far as `source` is not stopped; none if the schema does not keep values.
+    ///
+    /// # Errors
+    /// As [`Highlighter::preview`].
+    pub(super) fn previews(
+        &self,
+        query: &Query,
+        hits: &[SearchHit],
+        options: PreviewOptions,
+        source: &dyn BlockSource,
+    ) -> Result<Vec<Preview>> {
+        let mut previews = Vec::new();
+        let mut add_all = || {
+            let mut highlighter = self.highlighter_by(query, options.bytes_read(), source)?;
+            previews.reserve_exact(hits.len());
+            for hit in hits {
+                let Some(preview) = highlighter.preview(hit.document, options.width())? else { break };
+                previews.push(preview);
+                source.checkpoint(0..0)?;
+            }
+            Ok(())
+        };
+        match add_all() {
+            Ok(()) | Err(Error::Interrupted) => Ok(previews),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn highlighter_by<'s>(
+        &'s self,
+        query: &Query,
+        bytes: PreviewBytes,
+        source: &'s dyn BlockSource,
+    ) -> Result<Highlighter<'s>> {
         let schema = self.schema();
         let mut numbers = query.fields();
         let shows_text = |number: &usize| !self.texts_of(*number).is_empty();
@@ -111,11 +141,11 @@ impl Snapshot {
                     Some(_) => self.texts_of(number),
                     None => schema.fields[number].members.clone(),
                 },
-                marks: self.searcher().marks(query, number)?,
+                marks: self.searcher().marks(query, number, source)?,
                 analyzer: Analyzer::new(&schema.fields[number].analysis),
             })
         });
-        Ok(Highlighter { snapshot: self, fields: fields.collect::<Result<_>>()? })
+        Ok(Highlighter { snapshot: self, source, bytes, fields: fields.collect::<Result<_>>()? })
     }
 
     /// The members of a field without the title.

@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Result};
 pub use crate::eval::{RETAINED_BYTES, leaf_memory, working_memory};
-use crate::index::{IDS_READ_BYTES, Index, SearchHit, SearchOptions, result_ids_bytes};
-use crate::limits::{ID_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
+use crate::index::{IDS_READ_BYTES, Index, PreviewBytes, SearchHit, SearchOptions, result_ids_bytes};
+use crate::limits::ID_BYTES_MAX;
 use crate::{rank::TopK, segment::read::UNPACK_BYTES};
 
 /// The program itself: the part of its code that is used, and static memory of its libraries.
@@ -32,8 +32,12 @@ pub(super) const IDS_OUTPUT_BYTES: u64 = (2 * IDS_READ_BYTES + 4 * ID_BYTES_MAX)
 
 /// Preview of a hit: decompression, title and text, tokens and snippet, and the output, in which a character
 /// may take six bytes.
-pub(super) const PREVIEW_BYTES: u64 =
-    UNPACK_BYTES + (2 * PREVIEW_TEXT_BYTES + 8 * PREVIEW_TITLE_BYTES) as u64;
+pub(super) const PREVIEW_BYTES: u64 = preview_bytes(PreviewBytes::MAX);
+
+/// As [`PREVIEW_BYTES`], if no more than these bytes of a document are read.
+pub(super) const fn preview_bytes(read: PreviewBytes) -> u64 {
+    UNPACK_BYTES + (2 * read.text + 8 * read.title) as u64
+}
 
 /// A thread of a read queue that has threads: its stacks, in user space and in the kernel.
 pub const READ_THREAD_BYTES: u64 = 64 << 10;

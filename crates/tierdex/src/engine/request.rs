@@ -1,5 +1,6 @@
 //! Requests to an engine, and their results.
 
+use super::preview::{Preview, PreviewOptions};
 use super::{priority::Priority, snapshot::Snapshot};
 use crate::index::{HitIds, SearchHit, SearchOptions, SearchResult};
 use crate::rank::{Scorer, Statistics};
@@ -23,6 +24,7 @@ pub struct SearchRequest {
     pub(super) query: Query,
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) options: SearchOptions,
+    pub(super) previews: Option<PreviewOptions>,
     pub(super) statistics: Option<Arc<Statistics>>,
     /// Whether the statistics of the query are requested, not hits.
     pub(super) collects: bool,
@@ -38,6 +40,7 @@ impl SearchRequest {
             query,
             snapshot: None,
             options: SearchOptions { ids: true, ..SearchOptions::default() },
+            previews: None,
             statistics: None,
             collects: false,
             deadline: None,
@@ -72,6 +75,14 @@ impl SearchRequest {
     #[must_use]
     pub fn ids(mut self, ids: bool) -> SearchRequest {
         self.options.ids = ids;
+        self
+    }
+
+    /// Requests titles and snippets of the hits, [`Hits::previews`]. The engine reads them through its cache,
+    /// within its memory budget and until the deadline; by default none are read.
+    #[must_use]
+    pub fn previews(mut self, options: PreviewOptions) -> SearchRequest {
+        self.previews = Some(options);
         self
     }
 
@@ -146,6 +157,9 @@ pub struct Hits {
     pub hits: Vec<SearchHit>,
     /// External ids that were read with the hits.
     pub(super) ids: HitIds,
+    /// Titles and snippets of the hits, in their order, if they were requested and the index stores values.
+    /// If the deadline passed, only the first hits have one, or none has.
+    pub previews: Vec<Preview>,
     /// The scores of the hits as integers, by which they are ordered; empty unless the request has statistics
     /// ([`SearchRequest::statistics`]).
     pub units: Vec<u32>,
@@ -154,7 +168,8 @@ pub struct Hits {
     pub scale: i32,
     /// Number of documents that match.
     pub total: TotalHits,
-    /// Whether the deadline passed: hits are the best of the documents that were evaluated until then.
+    /// Whether the deadline passed: hits are the best of the documents that were evaluated until then, or
+    /// previews are missing.
     pub timed_out: bool,
     /// Number of evaluations, each of one range of documents: more than one if other threads were idle.
     #[doc(hidden)]

@@ -11,19 +11,21 @@
 //! A caller that waits for one request evaluates it itself, as a search thread with this request only, while
 //! a search thread sleeps: nobody has to be woken ([`CallerReader`]).
 
-use super::active::{ActiveRequest, Finished, MeasuredPlan, SearchTask};
+use super::active::{ActiveRequest, Finished, HitSource, MeasuredPlan, SearchTask};
 use super::caller_reader::CallerReader;
 use super::paged::{PagedSource, ThreadContext, Wait};
-use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes};
+use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes, preview_bytes};
 use super::pool::{PoolUse, Reservation};
+use super::preview::Preview;
 use super::priority::Priority;
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
 use super::read_ahead::ReadAhead;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
-use crate::index::{PartialResult, PlannedQuery};
+use crate::index::{PartialResult, PlannedQuery, SearchHit};
 use crate::query::collecting_bytes;
+use crate::segment::read::BlockSource;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
@@ -392,6 +394,21 @@ impl<'x> SearchThread<'x> {
         if let Some(again) = finished.send() {
             self.start(again);
         }
+    }
+}
+
+impl HitSource for PagedSource<'_> {
+    fn blocks(&self) -> &dyn BlockSource {
+        self
+    }
+
+    fn read_previews(&self, request: &ActiveRequest, hits: &[SearchHit]) -> Result<Vec<Preview>> {
+        let Some(options) = request.previews.filter(|_| !hits.is_empty()) else { return Ok(Vec::new()) };
+        let _reserved = match self.reserve(preview_bytes(options.bytes_read()), request.priority) {
+            Err(Error::Interrupted) => return Ok(Vec::new()),
+            reserved => reserved?,
+        };
+        request.snapshot.previews(&request.query, hits, options, self)
     }
 }
 

@@ -60,5 +60,5 @@ pub use searcher::Searcher;
 pub(crate) use searcher::{KEPT_PREFIXES_BYTES, PlannedQuery};
 pub(crate) use segment_terms::SegmentTerms;
 pub use stop::StopSignal;
-pub use stored_document::StoredDocument;
+pub use stored_document::{PreviewBytes, StoredDocument};
 pub use writer::{IndexWriter, Merge, WriterOptions};

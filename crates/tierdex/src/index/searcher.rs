@@ -349,9 +349,9 @@ impl Searcher {
         matches
     }
 
-    /// The terms of `query` in a field, for highlighting.
-    pub fn marks(&self, query: &Query, field: usize) -> Result<Marks> {
-        Marks::of(query, field, self.index.segments())
+    /// The terms of `query` in a field, for highlighting; dictionaries are read from `source`.
+    pub fn marks(&self, query: &Query, field: usize, source: &dyn BlockSource) -> Result<Marks> {
+        Marks::of(query, field, self.lists(source))
     }
 
     /// The first `limit` terms of a field with `prefix` that are greater than `after`, in byte order.

@@ -1,10 +1,25 @@
 //! Stored documents as users see them: the values of members by their names.
 
 use super::searcher::Searcher;
+use crate::Result;
 use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::schema::{Schema, Stored};
-use crate::{Result, segment::read::StoredValues};
+use crate::segment::read::{BlockSource, FILES, StoredValues};
 use std::cell::Cell;
+
+/// Bytes of a document that a preview reads, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreviewBytes {
+    /// Of the title.
+    pub title: usize,
+    /// Of the other members, in which a snippet is searched.
+    pub text: usize,
+}
+
+impl PreviewBytes {
+    /// The most that a preview may read.
+    pub const MAX: PreviewBytes = PreviewBytes { title: PREVIEW_TITLE_BYTES, text: PREVIEW_TEXT_BYTES };
+}
 
 /// The stored values of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,23 +79,29 @@ impl Searcher {
     /// The stored values of a document; `None` when the index does not store them.
     pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
         let left = Cell::new(DOCUMENT_BYTES_MAX);
-        self.read_stored(document, |_| Some(&left))
+        self.read_stored(document, &FILES, |_| Some(&left))
     }
 
-    /// The beginnings of the title and of the members of some fields, for display: at most
-    /// [`PREVIEW_TITLE_BYTES`] of the title, and of each other member an equal share of
-    /// [`PREVIEW_TEXT_BYTES`]. `None` when the index does not store them. Takes at most these bytes and
-    /// [`UNPACK_BYTES`](crate::segment::read::UNPACK_BYTES) of memory, however long the document is.
-    pub fn preview(&self, document: u32, fields: &[usize]) -> Result<Option<StoredDocument>> {
+    /// The beginnings of the title and of the members of some fields, read from `source` for display: of each
+    /// member but the title an equal share of the bytes of the text. `None` when the index does not store
+    /// them. Takes at most these bytes and [`UNPACK_BYTES`](crate::segment::read::UNPACK_BYTES) of memory,
+    /// however long the document is.
+    pub fn preview(
+        &self,
+        document: u32,
+        fields: &[usize],
+        bytes: PreviewBytes,
+        source: &dyn BlockSource,
+    ) -> Result<Option<StoredDocument>> {
         let schema = self.index().schema();
         let title = schema.title.as_ref().and_then(|title| schema.member(title));
         let shown = fields.iter().flat_map(|field| schema.members_of(&schema.fields[*field]));
         let mut shown: Vec<usize> = shown.filter(|member| Some(*member) != title).collect();
         shown.sort_unstable();
         shown.dedup();
-        let share = Cell::new(PREVIEW_TEXT_BYTES / shown.len().max(1));
-        let (of_title, of_shown) = (Cell::new(PREVIEW_TITLE_BYTES), vec![share; shown.len()]);
-        self.read_stored(document, |member| match shown.binary_search(&member) {
+        let share = Cell::new(bytes.text / shown.len().max(1));
+        let (of_title, of_shown) = (Cell::new(bytes.title), vec![share; shown.len()]);
+        self.read_stored(document, source, |member| match shown.binary_search(&member) {
             _ if Some(member) == title => Some(&of_title),
             found => Some(&of_shown[found.ok()?]),
         })
@@ -89,10 +110,11 @@ impl Searcher {
     fn read_stored<'b>(
         &self,
         document: u32,
+        source: &dyn BlockSource,
         left: impl Fn(usize) -> Option<&'b Cell<usize>>,
     ) -> Result<Option<StoredDocument>> {
         let (segment, local) = self.locate(document)?;
-        let values = segment.stored().map(|stored| stored.get(local, left)).transpose()?;
+        let values = segment.stored().map(|stored| stored.get(local, source, left)).transpose()?;
         Ok(values.map(|values| StoredDocument::new(self.index().schema(), values)))
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{collection::SegmentLists, expand::fuzzy_matches, tree::Query};
 use crate::Result;
-use crate::segment::read::{FILES, OpenSegment};
 use crate::text::{TermMatch, first_cluster};
 
 /// The terms and prefixes of a query in a field, by which words of its text are highlighted.
@@ -16,10 +15,11 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The terms and prefixes of `query` in `field`, including the expansions of fuzzy words.
-    pub(crate) fn of(query: &Query, field: usize, segments: &[OpenSegment]) -> Result<Marks> {
+    /// The terms and prefixes of `query` in `field`, including the expansions of fuzzy words, for which
+    /// dictionaries are read.
+    pub(crate) fn of(query: &Query, field: usize, lists: SegmentLists<'_>) -> Result<Marks> {
         let mut marks = Marks::default();
-        marks.add_query(query, field, segments)?;
+        marks.add_query(query, field, lists)?;
         marks.terms.sort_unstable();
         marks.terms.dedup();
         Ok(marks)
@@ -41,7 +41,7 @@ impl Marks {
         Some(TermMatch { number: terms + self.prefixes.len() + number, is_first_cluster: true })
     }
 
-    fn add_query(&mut self, query: &Query, of: usize, segments: &[OpenSegment]) -> Result<()> {
+    fn add_query(&mut self, query: &Query, of: usize, lists: SegmentLists<'_>) -> Result<()> {
         match query {
             Query::Term { field, term, .. } if *field == of => self.terms.push(term.clone()),
             Query::Phrase { field, terms, open_end, .. } if *field == of => {
@@ -55,13 +55,12 @@ impl Marks {
                 prefixes.push(prefix.clone());
             }
             Query::Fuzzy { field, word, distance, .. } if *field == of => {
-                let lists = SegmentLists { segments, source: &FILES, kept: None };
                 let matches = fuzzy_matches(lists, of, word, *distance)?;
                 self.terms.extend(matches.into_iter().map(|found| found.term));
             }
             Query::Bool { must, filter, should, .. } => {
                 let mut clauses = must.iter().chain(filter).chain(should);
-                clauses.try_for_each(|clause| self.add_query(clause, of, segments))?;
+                clauses.try_for_each(|clause| self.add_query(clause, of, lists))?;
             }
             _ => {}
         }

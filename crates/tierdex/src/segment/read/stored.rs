@@ -1,6 +1,7 @@
 //! Reads the values of documents from `stored`: zstd-compressed blocks of documents, and an index of the
 //! blocks.
 
+use super::source::{BlockSource, FILES};
 use super::tail::read_tail;
 use super::unpack::{Unpacker, new_decoder};
 use crate::limits::{DOCUMENT_BYTES_MAX, VALUE_COST};
@@ -98,19 +99,20 @@ impl StoredReader {
         self.file.version() >= MEMBERS_VERSION && self.members == members
     }
 
-    /// The values of each member of a document. `left` returns the number of bytes that may still be kept of
-    /// the values of a member, which decreases as values are read; `None` for a member that is not wanted.
-    /// Takes at most these bytes and [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory, however long the
-    /// document is.
+    /// The values of each member of a document, read from `source`. `left` returns the number of bytes that
+    /// may still be kept of the values of a member, which decreases as values are read; `None` for a member
+    /// that is not wanted. Takes at most these bytes and [`UNPACK_BYTES`](super::UNPACK_BYTES) of memory,
+    /// however long the document is.
     ///
     /// # Errors
     /// If the part of the block that is read is damaged.
     pub fn get<'b>(
         &self,
         document: u32,
+        source: &dyn BlockSource,
         left: impl Fn(usize) -> Option<&'b Cell<usize>>,
     ) -> Result<StoredValues> {
-        self.unpack_block(&self.find_block(document)?, |unpacker, of| {
+        self.unpack_block(&self.find_block(document, source)?, source, |unpacker, of| {
             for _ in of.first..document {
                 self.unpack_document(unpacker, |_| None)?;
             }
@@ -127,7 +129,7 @@ impl StoredReader {
         number: u64,
         mut body: impl FnMut(StoredValues) -> Result<()>,
     ) -> Result<()> {
-        self.unpack_block(&self.block_at(number)?, |unpacker, of| {
+        self.unpack_block(&self.block_at(number)?, &FILES, |unpacker, of| {
             let mut all = of.first..of.first + of.count;
             all.try_for_each(|document| body(self.unpack_whole_document(unpacker, document)?))?;
             unpacker.finish(u64::from(of.raw_len))
@@ -145,7 +147,7 @@ impl StoredReader {
     ) -> Result<()> {
         let mut rest = documents;
         while let Some(first) = rest.first() {
-            rest = self.unpack_block(&self.find_block(*first)?, |unpacker, of| {
+            rest = self.unpack_block(&self.find_block(*first, &FILES)?, &FILES, |unpacker, of| {
                 let end = of.first + of.count;
                 let (wanted, others) = rest.split_at(rest.partition_point(|document| *document < end));
                 let mut next = of.first;
@@ -199,7 +201,7 @@ impl StoredReader {
 
     /// Decompresses and checks a whole block; returns the range of its documents.
     pub fn check_block(&self, number: u64) -> Result<Range<u32>> {
-        self.unpack_block(&self.block_at(number)?, |unpacker, of| {
+        self.unpack_block(&self.block_at(number)?, &FILES, |unpacker, of| {
             let all = of.first..of.first + of.count;
             all.clone().try_for_each(|document| self.unpack_whole_document(unpacker, document).map(drop))?;
             unpacker.finish(u64::from(of.raw_len))?;
@@ -211,40 +213,41 @@ impl StoredReader {
     fn unpack_block<T>(
         &self,
         block: &StoredBlock,
+        source: &dyn BlockSource,
         body: impl FnOnce(&mut Unpacker<'_>, &StoredBlock) -> Result<T>,
     ) -> Result<T> {
         let damaged =
             |error| Error::corrupt(self.file.name(), block.range.start, format!("cannot unpack: {error}"));
         let unused = self.decoder.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut decoder = unused.map_or_else(new_decoder, Ok).map_err(damaged)?;
-        let done = body(&mut Unpacker::new(&self.file, block.range.clone(), &mut decoder)?, block)?;
+        let done = body(&mut Unpacker::new(&self.file, source, block.range.clone(), &mut decoder)?, block)?;
         *self.decoder.lock().unwrap_or_else(PoisonError::into_inner) = Some(decoder);
         Ok(done)
     }
 
     /// The block that contains a document. Searches the first entries of the pages of the block index, then
     /// the page.
-    fn find_block(&self, document: u32) -> Result<StoredBlock> {
+    fn find_block(&self, document: u32, source: &dyn BlockSource) -> Result<StoredBlock> {
         if document >= self.documents {
             return Err(self.corrupt(self.blocks, "there is no such document"));
         }
         let (mut low, mut high) = (0, self.page_entries.len());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if self.page_entry(middle)?.first <= document { low = middle } else { high = middle }
+            if self.page_entry(middle, source)?.first <= document { low = middle } else { high = middle }
         }
         // All of them are within the page.
         let others = self.first_of_page(low) + 1..self.first_of_page(low + 1);
-        let bytes = self.read_entries(others.clone())?;
+        let bytes = self.read_entries(others.clone(), source)?;
         let entries = bytes.as_chunks().0;
         let before = entries.partition_point(|bytes| StoredBlockEntry::of(bytes).first <= document);
         let entry = match before.checked_sub(1) {
             Some(last) => StoredBlockEntry::of(&entries[last]),
-            None => self.page_entry(low)?,
+            None => self.page_entry(low, source)?,
         };
         let next = match entries.get(before) {
             Some(bytes) => StoredBlockEntry::of(bytes),
-            None if others.end < self.blocks => self.page_entry(low + 1)?,
+            None if others.end < self.blocks => self.page_entry(low + 1, source)?,
             None => self.end_entry(),
         };
         let number = others.start - 1 + before as u64;
@@ -286,7 +289,7 @@ impl StoredReader {
 
     /// The block with this number.
     fn block_at(&self, number: u64) -> Result<StoredBlock> {
-        let bytes = self.read_entries(number..self.blocks.min(number + 2))?;
+        let bytes = self.read_entries(number..self.blocks.min(number + 2), &FILES)?;
         let mut entries = bytes.as_chunks().0.iter().map(StoredBlockEntry::of);
         let entry = entries.next().ok_or_else(|| self.corrupt(number, "there is no such block"))?;
         self.block_between(number, entry, entries.next().unwrap_or_else(|| self.end_entry()))
@@ -313,13 +316,13 @@ impl StoredReader {
     }
 
     /// The first entry that ends in a page of the index, which may begin in the page before.
-    fn page_entry(&self, page: usize) -> Result<StoredBlockEntry> {
+    fn page_entry(&self, page: usize, source: &dyn BlockSource) -> Result<StoredBlockEntry> {
         let entry = &self.page_entries[page];
         if let Some(entry) = entry.get() {
             return Ok(*entry);
         }
         let number = self.first_of_page(page);
-        let bytes = self.read_entries(number..number + 1)?;
+        let bytes = self.read_entries(number..number + 1, source)?;
         let read = bytes.first_chunk().map(StoredBlockEntry::of);
         let read = read.ok_or_else(|| self.corrupt(number, "there is no such block"))?;
         Ok(*entry.get_or_init(|| read))
@@ -332,9 +335,12 @@ impl StoredReader {
         (start.saturating_sub(self.index_at) / INDEX_ENTRY_BYTES).min(self.blocks)
     }
 
-    fn read_entries(&self, numbers: Range<u64>) -> Result<Vec<u8>> {
-        let len = INDEX_ENTRY_BYTES * (numbers.end - numbers.start);
-        Ok(self.file.read(self.index_at + numbers.start * INDEX_ENTRY_BYTES, len as usize)?)
+    fn read_entries(&self, numbers: Range<u64>, source: &dyn BlockSource) -> Result<Vec<u8>> {
+        let [start, end] =
+            [numbers.start, numbers.end].map(|number| self.index_at + number * INDEX_ENTRY_BYTES);
+        let mut bytes = Vec::new();
+        source.read(&self.file, start..end, &mut bytes)?;
+        Ok(bytes)
     }
 
     fn corrupt(&self, number: u64, what: &str) -> Error {

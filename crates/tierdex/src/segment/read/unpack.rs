@@ -3,8 +3,9 @@
 //! A block may contain documents of hundreds of MB. It is read and decompressed only up to the last value
 //! that the caller asks for.
 
+use super::source::BlockSource;
 use crate::{Error, Result, limits::DOCUMENT_BYTES_MAX};
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 use tierdex_io::SealedFile;
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
@@ -28,7 +29,8 @@ pub(super) fn new_decoder() -> std::io::Result<Decoder<'static>> {
 
 /// Reads the strings of a compressed block in order.
 pub(super) struct Unpacker<'a> {
-    file: &'a SealedFile,
+    file: &'a Arc<SealedFile>,
+    source: &'a dyn BlockSource,
     decoder: &'a mut Decoder<'static>,
     /// Offset of the block in the file, for error messages, and its unread byte range.
     offset: u64,
@@ -44,14 +46,16 @@ pub(super) struct Unpacker<'a> {
 }
 
 impl<'a> Unpacker<'a> {
-    /// `block` is the byte range of the block in the file.
+    /// `block` is the byte range of the block in the file, which is read from `source`.
     pub(super) fn new(
-        file: &'a SealedFile,
+        file: &'a Arc<SealedFile>,
+        source: &'a dyn BlockSource,
         block: Range<u64>,
         decoder: &'a mut Decoder<'static>,
     ) -> Result<Unpacker<'a>> {
         let unpacker = Unpacker {
             file,
+            source,
             decoder,
             offset: block.start,
             rest: block,
@@ -147,9 +151,9 @@ impl<'a> Unpacker<'a> {
     fn has_byte(&mut self) -> Result<bool> {
         while self.raw_at == self.raw.len() {
             if self.packed_at == self.packed.len() && !self.rest.is_empty() {
-                let len = (self.rest.end - self.rest.start).min(PIECE_BYTES as u64);
-                self.file.read_into(self.rest.start, len as usize, &mut self.packed)?;
-                self.rest.start += len;
+                let end = self.rest.end.min(self.rest.start + PIECE_BYTES as u64);
+                self.source.read(self.file, self.rest.start..end, &mut self.packed)?;
+                self.rest.start = end;
                 self.packed_at = 0;
             }
             self.raw.clear();

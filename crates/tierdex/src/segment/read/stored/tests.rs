@@ -52,7 +52,7 @@ fn every_document_is_found_by_one_page_of_the_block_index() {
         let stored = stored_of(&counts, first_bytes);
         straddling += u32::from(!stored.index_at.is_multiple_of(INDEX_ENTRY_BYTES));
         let left = Cell::new(usize::MAX);
-        let get = |document| stored.get(document, |_| Some(&left)).unwrap();
+        let get = |document| stored.get(document, &FILES, |_| Some(&left)).unwrap();
         // From the last on: the first look-ups read entries of several pages.
         for document in (0..stored.documents).rev() {
             assert_eq!(get(document), [[value_of(document, first_bytes)]], "{blocks} blocks, {document}");
@@ -61,7 +61,7 @@ fn every_document_is_found_by_one_page_of_the_block_index() {
         for (number, count) in (0..).zip(counts) {
             for _ in 0..count {
                 let (reads, bytes) = reads_by(&stored, || {
-                    let found = stored.find_block(document).unwrap();
+                    let found = stored.find_block(document, &FILES).unwrap();
                     let expected = stored.block_documents(number).unwrap();
                     assert_eq!(found.first..found.first + found.count, expected);
                 });
@@ -72,7 +72,7 @@ fn every_document_is_found_by_one_page_of_the_block_index() {
                 document += 1;
             }
         }
-        assert!(stored.find_block(document).is_err());
+        assert!(stored.find_block(document, &FILES).is_err());
         assert_eq!(stored.memory(), 24 * stored.page_entries.len() as u64);
         assert!(stored.page_entries.len() as u32 <= blocks / 256 + 2);
     }
@@ -85,7 +85,7 @@ fn a_block_index_begins_at_any_offset_of_a_page() {
     for first_bytes in 4800..5440 {
         let stored = stored_of(&[1, 2], first_bytes);
         offsets.insert(stored.index_at % PAGE);
-        let found = [0, 1, 2].map(|document| stored.find_block(document).unwrap().first);
+        let found = [0, 1, 2].map(|document| stored.find_block(document, &FILES).unwrap().first);
         assert_eq!(found, [0, 1, 1], "at {}", stored.index_at);
     }
     assert!(offsets.iter().any(|offset| (PAGE - 15..PAGE).contains(offset)), "{offsets:?}");
