@@ -5,11 +5,13 @@ mod support;
 
 use proptest::prelude::*;
 use support::corpus::{SchemaOptions, TestDocument, random_documents};
+use support::requests::engine_options;
 use support::{
     SMALL_TUNING, all_tunings, equal_cuts, index_in_memory, lists::total_and_hits, random::Random,
 };
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation, StrategyKind};
-use tierdex::{Bm25, Index, Query, Scorer, SearchOptions, internal::index::Tuning};
+use tierdex::internal::index::Tuning;
+use tierdex::{Bm25, Engine, Index, Query, Scorer, SearchOptions, SearchRequest};
 
 fn index_documents(docs: &[TestDocument], shape: SchemaOptions, segments: usize) -> Index {
     index_in_memory(&shape.schema(), docs, &equal_cuts(docs.len(), segments))
@@ -145,4 +147,55 @@ fn a_term_in_half_of_the_documents_decodes_a_twentieth() {
     let of = &all.segments[0].evaluation.lists[0].blocks;
     assert_eq!(of.decoded, of.blocks);
     assert_eq!(total_and_hits(&all.result), total_and_hits(&explained.result));
+}
+
+/// An engine explains a request with its hits: the same matches and lists as a searcher, read through its
+/// cache.
+#[test]
+fn an_engine_explains_requests() {
+    let docs = random_documents(12, 3000);
+    let index = index_documents(&docs, SchemaOptions::default(), 3);
+    let engine = Engine::new(&index, &engine_options(400, 2)).unwrap();
+    let reads = || {
+        let files = index.segments().iter().flat_map(|segment| segment.files());
+        files.map(|file| file.reads()).sum::<u64>()
+    };
+    let (mut lists, mut used) = (0, 0);
+    for text in ["all", "w0 w1 -w2", "+all +w0", "\"all w0\"", "w1~1 w4", "w1* w9", "absent", "title:w2"] {
+        let query = Query::parse(text, index.schema()).unwrap();
+        let options = SearchOptions { k: 7, count: true, ids: true, ..SearchOptions::default() };
+        let request = || SearchRequest::new(query.clone()).options(options);
+        let expected = engine.search(request()).unwrap();
+        assert!(expected.explanation.is_none(), "not requested");
+        let alone = index.searcher().explain(&query, &options, None).unwrap();
+        engine.search(request().explain(true)).unwrap();
+        let before = reads();
+        let found = engine.search(request().explain(true)).unwrap();
+        assert_eq!(reads(), before, "{text}: all reads go through the cache");
+        assert_eq!((&found.hits, found.total), (&expected.hits, expected.total), "{text}");
+        assert_eq!(found.ids().unwrap(), expected.ids().unwrap());
+        let explained = found.explanation.expect("requested");
+        assert_eq!(total_and_hits(&explained.result), total_and_hits(&alone.result), "{text}");
+        assert_eq!((explained.threshold, found.parts), (alone.threshold, 1), "{text}");
+        for (of, alone) in explained.segments.iter().zip(&alone.segments) {
+            assert_eq!(
+                (of.id, of.documents, of.matches),
+                (alone.id, alone.documents, alone.matches),
+                "{text}"
+            );
+            let terms = |of: &SegmentExplanation| {
+                let lists = of.evaluation.lists.iter();
+                lists.map(|list| (list.field.clone(), list.term.clone(), list.documents)).collect::<Vec<_>>()
+            };
+            assert_eq!(terms(of), terms(alone), "{text}");
+            lists += of.evaluation.lists.len();
+            used += of.files.len();
+        }
+    }
+    assert!(lists > 20 && used > 20, "{lists} {used}");
+    let late = SearchRequest::new(Query::parse("all", index.schema()).unwrap()).explain(true);
+    match engine.search(late.deadline(std::time::Instant::now() + std::time::Duration::from_micros(30))) {
+        Err(error) => assert!(matches!(error, tierdex::Error::Expired { .. }), "{error}"),
+        Ok(found) => assert_eq!(found.timed_out, found.explanation.is_none()),
+    }
 }

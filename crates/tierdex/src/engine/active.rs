@@ -9,7 +9,7 @@ use super::preview::{Preview, PreviewOptions};
 use super::request::{Hits, SearchRequest, TotalHits};
 use super::ticket::{CancelHandle, Reply};
 use super::{pool::Reservation, priority::Priority, queued_request::QueuedRequest, snapshot::Snapshot};
-use crate::index::{HitIds, PartialResult, SearchHit, SearchOptions, result_ids_bytes};
+use crate::index::{Explanation, HitIds, PartialResult, SearchHit, SearchOptions, result_ids_bytes};
 use crate::rank::{SharedThreshold, Statistics};
 use crate::{Error, Result, eval::SearchPlan, query::Query, segment::read::BlockSource};
 use std::ops::Range;
@@ -22,6 +22,7 @@ pub(super) struct ActiveRequest {
     pub(super) query: Query,
     pub(super) options: SearchOptions,
     pub(super) previews: Option<PreviewOptions>,
+    pub(super) explains: bool,
     pub(super) statistics: Option<Arc<Statistics>>,
     /// Whether the statistics of the query are requested, not hits.
     pub(super) collects: bool,
@@ -71,6 +72,7 @@ struct RequestState {
     found: Option<PartialResult>,
     /// The statistics that were collected, if they are requested.
     collected: Option<Box<Statistics>>,
+    explanation: Option<Box<Explanation>>,
     failed: Option<Error>,
     /// Set by the first evaluation.
     threshold: Option<Arc<SharedThreshold>>,
@@ -95,6 +97,7 @@ pub(super) trait HitSource {
 }
 
 /// What is left to do after an evaluation.
+#[allow(clippy::large_enum_variant, reason = "there is one for each evaluation, moved a few times")]
 pub(super) enum Finished {
     /// Nothing: other evaluations of the request run.
     Part,
@@ -123,14 +126,24 @@ impl SearchTask {
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
         let QueuedRequest { request, snapshot, reply, arrived, number, reserved } = queued;
         let plan_reserved = request.plan_memory(&snapshot);
-        let SearchRequest { query, options, previews, statistics, collects, deadline, priority, .. } =
-            request;
+        let SearchRequest {
+            query,
+            options,
+            previews,
+            explains,
+            statistics,
+            collects,
+            deadline,
+            priority,
+            ..
+        } = request;
         let documents = snapshot.searcher().documents();
         let rank = (priority as u64) << 63 | number;
         let request = ActiveRequest {
             query,
             options,
             previews,
+            explains,
             statistics,
             collects,
             priority,
@@ -145,6 +158,7 @@ impl SearchTask {
                 running: 1,
                 found: None,
                 collected: None,
+                explanation: None,
                 failed: None,
                 threshold: None,
                 reply: Some(reply),
@@ -178,6 +192,11 @@ impl ActiveRequest {
     /// Keeps the statistics that were requested until the request is answered.
     pub(super) fn set_collected(&self, statistics: Statistics) {
         self.lock().collected = Some(Box::new(statistics));
+    }
+
+    /// Keeps the explanation that was requested until the request is answered.
+    pub(super) fn set_explanation(&self, explanation: Explanation) {
+        self.lock().explanation = Some(Box::new(explanation));
     }
 
     /// The threshold that all evaluations share; the first evaluation computes it with `initial`.
@@ -228,9 +247,10 @@ impl ActiveRequest {
             drop(state);
             return Finished::Again(self.divide(self.snapshot.searcher().documents(), None));
         }
-        let (parts, reply, statistics) = (state.parts, state.reply.take(), state.collected.take());
+        let (parts, reply) = (state.parts, state.reply.take());
+        let (statistics, explanation) = (state.collected.take(), state.explanation.take());
         drop(state);
-        let result = || Ok(Hits { statistics, ..self.result(found, failed, parts, source)? });
+        let result = || Ok(Hits { statistics, explanation, ..self.result(found, failed, parts, source)? });
         reply.map_or(Finished::Part, |reply| Finished::Request(reply, result()))
     }
 
@@ -284,6 +304,7 @@ impl ActiveRequest {
             hits,
             ids,
             previews,
+            explanation: None,
             units,
             scale,
             total,

@@ -243,7 +243,9 @@ impl Engine {
         let units = if request.statistics.is_some() { HIT_UNITS_BYTES.saturating_mul(hits) } else { 0 };
         let result = if request.options.ids { result_with_ids_bytes(hits) } else { result_bytes(hits) };
         let previews = request.previews.map_or(0, |options| options.result_bytes().saturating_mul(hits));
-        let result = result.saturating_add(units).saturating_add(previews);
+        let explanation =
+            if request.explains { request.explanation_memory(&snapshot) + result_bytes(hits) } else { 0 };
+        let result = result.saturating_add(units).saturating_add(previews).saturating_add(explanation);
         if let Some(options) = request.previews {
             let (needed, evaluations) = (preview_bytes(options.bytes_read()), PoolUse::Evaluations);
             if !shared.pool.can_grant(evaluations, needed) {

@@ -2,7 +2,7 @@
 
 use super::request::SearchRequest;
 use super::{pool::Reservation, priority::Priority, snapshot::Snapshot, ticket::Reply};
-use crate::{Error, eval::leaf_memory, query::Query};
+use crate::{Error, eval::explanation_memory, eval::leaf_memory, query::Query};
 use std::{sync::Arc, time::Instant};
 
 /// A request from its arrival until a thread takes it.
@@ -45,9 +45,18 @@ impl SearchRequest {
         (size_of::<QueuedRequest>() + self.query.memory() + statistics) as u64 + self.plan_memory(snapshot)
     }
 
-    /// The part of it for the plan: each term is a query of its own.
+    /// The part of it for the plan.
     pub(super) fn plan_memory(&self, snapshot: &Snapshot) -> u64 {
-        let terms = self.query.memory() / size_of::<Query>();
-        (terms * leaf_memory(snapshot.index().segments().len())) as u64
+        (self.terms() * leaf_memory(snapshot.index().segments().len())) as u64
+    }
+
+    /// Bytes of an explanation, without hits. Words of a prefix or of a fuzzy term are not counted.
+    pub(super) fn explanation_memory(&self, snapshot: &Snapshot) -> u64 {
+        explanation_memory(self.terms(), snapshot.index().segments().len())
+    }
+
+    /// Number of terms, at most: each is a query of its own.
+    fn terms(&self) -> usize {
+        self.query.memory() / size_of::<Query>()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::preview::{Preview, PreviewOptions};
 use super::{priority::Priority, snapshot::Snapshot};
-use crate::index::{HitIds, SearchHit, SearchOptions, SearchResult};
+use crate::index::{Explanation, HitIds, SearchHit, SearchOptions, SearchResult};
 use crate::rank::{Scorer, Statistics};
 use crate::{Error, Result, query::Query};
 use std::sync::Arc;
@@ -25,6 +25,7 @@ pub struct SearchRequest {
     pub(super) snapshot: Option<Arc<Snapshot>>,
     pub(super) options: SearchOptions,
     pub(super) previews: Option<PreviewOptions>,
+    pub(super) explains: bool,
     pub(super) statistics: Option<Arc<Statistics>>,
     /// Whether the statistics of the query are requested, not hits.
     pub(super) collects: bool,
@@ -41,6 +42,7 @@ impl SearchRequest {
             snapshot: None,
             options: SearchOptions { ids: true, ..SearchOptions::default() },
             previews: None,
+            explains: false,
             statistics: None,
             collects: false,
             deadline: None,
@@ -83,6 +85,14 @@ impl SearchRequest {
     #[must_use]
     pub fn previews(mut self, options: PreviewOptions) -> SearchRequest {
         self.previews = Some(options);
+        self
+    }
+
+    /// Sets whether the evaluation is recorded, [`Hits::explanation`]; by default it is not. Then one thread
+    /// evaluates it, slower.
+    #[must_use]
+    pub fn explain(mut self, explain: bool) -> SearchRequest {
+        self.explains = explain;
         self
     }
 
@@ -160,6 +170,10 @@ pub struct Hits {
     /// Titles and snippets of the hits, in their order, if they were requested and the index stores values.
     /// If the deadline passed, only the first hits have one, or none has.
     pub previews: Vec<Preview>,
+    /// How the query was evaluated, if that was requested; `None` if the deadline passed. Its result is that
+    /// of the hits, without ids. Its reads are those from the cache of the engine, whether pages were cached
+    /// or not.
+    pub explanation: Option<Box<Explanation>>,
     /// The scores of the hits as integers, by which they are ordered; empty unless the request has statistics
     /// ([`SearchRequest::statistics`]).
     pub units: Vec<u32>,

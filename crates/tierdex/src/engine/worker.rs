@@ -14,7 +14,7 @@
 use super::active::{ActiveRequest, Finished, HitSource, MeasuredPlan, SearchTask};
 use super::caller_reader::CallerReader;
 use super::paged::{PagedSource, ThreadContext, Wait};
-use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes, preview_bytes};
+use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes, preview_bytes, result_bytes};
 use super::pool::{PoolUse, Reservation};
 use super::preview::Preview;
 use super::priority::Priority;
@@ -25,7 +25,7 @@ use super::shared::EngineShared;
 use crate::error::{Error, Result};
 use crate::index::{PartialResult, PlannedQuery, SearchHit};
 use crate::query::collecting_bytes;
-use crate::segment::read::BlockSource;
+use crate::segment::read::{BlockSource, CountedSource};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::cell::RefCell;
@@ -430,6 +430,8 @@ fn evaluate(
 ) -> Result<PartialResult> {
     let ActiveRequest { query, options, snapshot, .. } = request;
     let searcher = snapshot.searcher();
+    let counted = CountedSource::new(source);
+    let blocks: &dyn BlockSource = if request.explains { &counted } else { source };
     if request.collects {
         let question = request.statistics.as_deref();
         let memory = collecting_bytes(query, question) as u64 + EVALUATION_BYTES;
@@ -442,25 +444,36 @@ fn evaluate(
         Some(planned) => planned,
         None => {
             let plan =
-                searcher.plan_with_statistics(request.statistics.as_deref(), query, options, source)?;
+                searcher.plan_with_statistics(request.statistics.as_deref(), query, options, blocks)?;
             let segments = snapshot.index().segments();
             let hits = (options.k as u64).min(snapshot.index().documents());
             let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)
                 + plan.paged_memory(segments)
                 + hits_bytes(hits)
-                + EVALUATION_BYTES;
+                + EVALUATION_BYTES
+                + if request.explains {
+                    plan.explanation_memory(segments.len()) + 2 * result_bytes(hits)
+                } else {
+                    0
+                };
             check_grant(source, "answering", memory)?;
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
     };
-    if let Some(counted) = searcher.known_count(plan, options, &documents) {
-        return Ok(counted);
+    if let Some(known) = searcher.known_count(plan, options, &documents).filter(|_| !request.explains) {
+        return Ok(known);
     }
     let _reserved = match reserved {
         Some(reserved) => reserved,
         None => source.reserve(*memory, request.priority)?,
     };
     source.set_copies_pages(plan.copies_pages());
+    if request.explains {
+        let recorded = searcher.record(plan, options, &counted)?;
+        let found = recorded.found.clone();
+        request.set_explanation(recorded.into_explanation(options, plan.query.scale));
+        return Ok(found);
+    }
     let (planned, mut buffers) = (PlannedQuery { plan, options, source }, searcher.take_buffers());
     let threshold = request.threshold(|| searcher.shared_threshold(planned, buffers.scratch()))?;
     let found = searcher.search_range(planned, documents, &threshold, &mut buffers);

@@ -9,6 +9,7 @@
 use crate::cursor::{
     BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES,
 };
+use crate::eval::log::ListUse;
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::prefix_set::{prefix_set_bytes, record_bytes};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
@@ -16,7 +17,7 @@ use crate::eval::open::{SkipDataUse, record_part};
 use crate::eval::state::scratch::{CANDIDATE_BYTES, RANGE_BYTES};
 use crate::eval::strategy::{Strategy, StrategyKind};
 use crate::eval::tuning::{DENSE_DIVISOR, LIST_BUFFERS_MAX, SORT_KEYS_MAX, Tuning};
-use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK};
+use crate::limits::{BLOCK, FIELD_TOKENS_MAX, SUPERBLOCK, TERM_BYTES_MAX};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause};
 use crate::segment::read::{
     BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockList, OpenSegment, READ_AHEAD_BYTES, RecordPart, TermInfo,
@@ -54,6 +55,10 @@ const PREFETCHED_PAGES_MAX: u64 = 128;
 
 /// Bytes of the sort keys of the blocks of a list of a million postings, and of the selection among them.
 const BLOCK_ORDER_BYTES: u64 = 128 << 10;
+
+/// Bytes of a line of an explained plan without its term, and of an explained segment without its lists.
+const EXPLAINED_LINE_BYTES: usize = 128;
+const EXPLAINED_SEGMENT_BYTES: usize = 4 << 10;
 
 /// Bytes that a finished evaluation keeps allocated for the next one of its thread: windows, bitsets and
 /// batches, buffers of lists, sort keys, and max scores of superblocks.
@@ -135,11 +140,23 @@ impl SearchPlan {
         bytes.max().unwrap_or(0).max(first)
     }
 
+    /// Bytes of an explanation of the evaluation, without hits, at most.
+    pub fn explanation_memory(&self, segments: usize) -> u64 {
+        explanation_memory(self.query.leaves.len(), segments)
+    }
+
     /// Whether a list copies the rest of the page with each block. If not, the page is pinned again for the
     /// next block: slower, but many lists would take much memory.
     pub fn copies_pages(&self) -> bool {
         self.query.leaves.len() <= PAGE_COPYING_LISTS_MAX
     }
+}
+
+/// Bytes of the explanation of a query with this number of terms, without hits, at most: in each segment a
+/// list, and a line or two of the plan, for each term.
+pub fn explanation_memory(terms: usize, segments: usize) -> u64 {
+    let of_term = size_of::<ListUse>() + 3 * (TERM_BYTES_MAX + EXPLAINED_LINE_BYTES);
+    (segments * (EXPLAINED_SEGMENT_BYTES + terms * of_term)) as u64
 }
 
 /// Bytes of the dictionary entries of the prefixes of a plan.

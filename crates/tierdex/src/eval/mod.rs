@@ -43,7 +43,7 @@ mod strategy;
 mod tuning;
 
 pub use log::{EvaluationLog, ListUse};
-pub use memory::{RETAINED_BYTES, leaf_memory, working_memory};
+pub use memory::{RETAINED_BYTES, explanation_memory, leaf_memory, working_memory};
 pub use search_plan::SearchPlan;
 pub(crate) use segment_view::SegmentView;
 pub use state::{Collector, DocumentRange, Scratch, Search};

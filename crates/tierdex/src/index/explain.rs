@@ -2,9 +2,9 @@
 
 use super::search_result::{PartialResult, SearchOptions, SearchResult};
 use super::searcher::{PlannedQuery, Searcher};
-use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch};
+use crate::eval::{Collector, DocumentRange, EvaluationLog, Scratch, SearchPlan};
 use crate::rank::{ScoreScale, SharedThreshold, Statistics, TopK};
-use crate::segment::read::{FILES, OpenSegment};
+use crate::segment::read::{CountedSource, FILES, OpenSegment};
 use crate::{Result, query::Query};
 use std::sync::Arc;
 
@@ -50,6 +50,24 @@ pub struct FileUse {
     pub bytes: u64,
 }
 
+/// An evaluation that was recorded.
+pub(crate) struct RecordedEvaluation {
+    pub(crate) found: PartialResult,
+    /// Number of hits that it could have.
+    k: usize,
+    pub(crate) segments: Vec<SegmentExplanation>,
+}
+
+impl RecordedEvaluation {
+    /// The explanation of a query with this scale of scores.
+    pub(crate) fn into_explanation(self, options: &SearchOptions, scale: ScoreScale) -> Explanation {
+        let k = self.k;
+        let result = self.found.into_result(options, scale);
+        let threshold = result.hits.last().filter(|_| result.hits.len() == k).map(|hit| hit.score);
+        Explanation { result, threshold, segments: self.segments }
+    }
+}
+
 impl Searcher {
     /// Evaluates `query` on this thread, as [`Searcher::search`] but slower, and records how. Scores by the
     /// statistics of all shards if they are given.
@@ -59,36 +77,46 @@ impl Searcher {
         options: &SearchOptions,
         statistics: Option<&Statistics>,
     ) -> Result<Explanation> {
-        let before: Vec<Vec<FileUse>> = self.index().segments().iter().map(reads_so_far).collect();
-        let plan = self.plan_with_statistics(statistics, query, options, &FILES)?;
-        let query = PlannedQuery { plan: &plan, options, source: &FILES };
+        let source = CountedSource::new(&FILES);
+        let plan = self.plan_with_statistics(statistics, query, options, &source)?;
+        Ok(self.record(&plan, options, &source)?.into_explanation(options, plan.query.scale))
+    }
+
+    /// Evaluates a query that was planned with the same source, and records how.
+    pub(crate) fn record(
+        &self,
+        plan: &SearchPlan,
+        options: &SearchOptions,
+        source: &CountedSource<'_>,
+    ) -> Result<RecordedEvaluation> {
+        let query = PlannedQuery { plan, options, source };
         let mut scratch = Scratch::default();
         let threshold = self.shared_threshold(query, &mut scratch)?;
-        match explain_from(self, query, threshold, before.clone(), &mut scratch)? {
-            Some(explanation) => Ok(explanation),
-            None => {
-                let explained = explain_from(self, query, Arc::default(), before, &mut scratch)?;
-                Ok(explained.expect("without an initial threshold hits are complete"))
-            }
+        let recorded = match record_from(self, query, threshold, &mut scratch)? {
+            Some(recorded) => Some(recorded),
+            None => record_from(self, query, Arc::default(), &mut scratch)?,
+        };
+        let mut recorded = recorded.expect("without an initial threshold hits are complete");
+        for (segment, explained) in self.index().segments().iter().zip(&mut recorded.segments) {
+            explained.files = files_read(segment, source);
         }
+        Ok(recorded)
     }
 }
 
-/// Explains a query that is evaluated from this initial threshold on; `None` if it was too high. `before` has
-/// the reads of each segment before the query was planned.
-fn explain_from(
+/// Records the evaluation of a query from this initial threshold on; `None` if it was too high.
+fn record_from(
     searcher: &Searcher,
     query: PlannedQuery<'_>,
     threshold: Arc<SharedThreshold>,
-    before: Vec<Vec<FileUse>>,
     scratch: &mut Scratch,
-) -> Result<Option<Explanation>> {
+) -> Result<Option<RecordedEvaluation>> {
     let (index, PlannedQuery { plan, options, .. }) = (searcher.index(), query);
     let mut top = TopK::new(options.k, index.documents());
     top.share_threshold(threshold.clone());
     let documents = DocumentRange::new(searcher.documents());
-    let mut segments = Vec::with_capacity(before.len());
-    for (number, (segment, before)) in index.segments().iter().zip(before).enumerate() {
+    let mut segments = Vec::with_capacity(index.segments().len());
+    for (number, segment) in index.segments().iter().enumerate() {
         let threshold_before = shown_threshold(&top, plan.query.scale);
         let mut evaluation = EvaluationLog::default();
         let collector = Collector::of(options.k, &mut top);
@@ -101,40 +129,25 @@ fn explain_from(
             threshold_before,
             threshold_after: shown_threshold(&top, plan.query.scale),
             evaluation,
-            files: read_difference(before, reads_so_far(segment)),
+            files: Vec::new(),
         });
     }
     let k = top.k();
     let total = segments.iter().map(|segment| segment.matches).sum();
-    let result = PartialResult { hits: top.take(), total, complete: true };
-    if result.was_initial_threshold_too_high(options.k, index, &threshold) {
-        return Ok(None);
-    }
-    let result = result.into_result(options, plan.query.scale);
-    let threshold = result.hits.last().filter(|_| result.hits.len() == k).map(|hit| hit.score);
-    Ok(Some(Explanation { result, threshold, segments }))
+    let found = PartialResult { hits: top.take(), total, complete: true };
+    let is_too_high = found.was_initial_threshold_too_high(options.k, index, &threshold);
+    Ok((!is_too_high).then_some(RecordedEvaluation { found, k, segments }))
 }
 
 fn shown_threshold(top: &TopK, scale: ScoreScale) -> Option<f32> {
     Some(top.threshold()).filter(|units| *units > 0).map(|units| scale.shown(units))
 }
 
-fn reads_so_far(segment: &OpenSegment) -> Vec<FileUse> {
-    let files = segment.files();
-    let uses = files.map(|file| FileUse {
-        file: file.name().to_string(),
-        reads: file.reads(),
-        bytes: file.bytes_read(),
-    });
-    uses.collect()
-}
-
-/// The reads of each file from `before` to `after`, without files that were not read.
-fn read_difference(before: Vec<FileUse>, after: Vec<FileUse>) -> Vec<FileUse> {
-    let uses = before.into_iter().zip(after).map(|(before, after)| FileUse {
-        file: after.file,
-        reads: after.reads - before.reads,
-        bytes: after.bytes - before.bytes,
+/// The reads of each file of a segment, without files that were not read.
+fn files_read(segment: &OpenSegment, source: &CountedSource<'_>) -> Vec<FileUse> {
+    let uses = segment.files().map(|file| {
+        let (reads, bytes) = source.reads_of(file);
+        FileUse { file: file.name().to_string(), reads, bytes }
     });
     uses.filter(|used| used.reads > 0).collect()
 }

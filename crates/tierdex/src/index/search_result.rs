@@ -96,6 +96,7 @@ pub struct SearchHit {
 }
 
 /// The result of an evaluation of a query on a range of documents.
+#[derive(Clone)]
 pub(crate) struct PartialResult {
     /// The best matches in the range, best first.
     pub(crate) hits: Vec<Hit>,

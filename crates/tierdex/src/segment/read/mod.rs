@@ -5,6 +5,7 @@
 //! to unbounded memory use.
 
 mod block_list;
+mod counted;
 mod deletes;
 mod ids;
 mod keys;
@@ -21,6 +22,7 @@ mod unpack;
 mod walk;
 
 pub use block_list::{BlockList, BlockLocation, ListPart};
+pub use counted::CountedSource;
 pub use deletes::open_deletes;
 pub(crate) use deletes::{open_deleted_documents, open_deletes_sharing};
 pub use ids::IdsReader;
