@@ -5,13 +5,13 @@
 //! that thread as a task. All evaluations share one top-k threshold. The last one to finish merges the
 //! partial results and sends the reply.
 
-use super::preview::{Preview, PreviewOptions};
+use super::preview::Preview;
 use super::request::{Hits, SearchRequest, TotalHits};
 use super::ticket::{CancelHandle, Reply};
-use super::{pool::Reservation, priority::Priority, queued_request::QueuedRequest, snapshot::Snapshot};
-use crate::index::{Explanation, HitIds, PartialResult, SearchHit, SearchOptions, result_ids_bytes};
+use super::{pool::Reservation, queued_request::QueuedRequest, snapshot::Snapshot};
+use crate::index::{Explanation, HitIds, PartialResult, SearchHit, result_ids_bytes};
 use crate::rank::{SharedThreshold, Statistics};
-use crate::{Error, Result, eval::SearchPlan, query::Query, segment::read::BlockSource};
+use crate::{Error, Result, eval::SearchPlan, segment::read::BlockSource};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,14 +19,8 @@ use std::time::{Duration, Instant};
 
 /// A request that a thread has taken.
 pub(super) struct ActiveRequest {
-    pub(super) query: Query,
-    pub(super) options: SearchOptions,
-    pub(super) previews: Option<PreviewOptions>,
-    pub(super) explains: bool,
-    pub(super) statistics: Option<Arc<Statistics>>,
-    /// Whether the statistics of the query are requested, not hits.
-    pub(super) collects: bool,
-    pub(super) priority: Priority,
+    /// The request as it was submitted.
+    pub(super) asked: SearchRequest,
     /// The order in which requests are answered: interactive ones first, then by arrival.
     pub(super) rank: u64,
     pub(super) snapshot: Arc<Snapshot>,
@@ -126,27 +120,11 @@ impl SearchTask {
     pub(super) fn first(queued: QueuedRequest) -> SearchTask {
         let QueuedRequest { request, snapshot, reply, arrived, number, reserved } = queued;
         let plan_reserved = request.plan_memory(&snapshot);
-        let SearchRequest {
-            query,
-            options,
-            previews,
-            explains,
-            statistics,
-            collects,
-            deadline,
-            priority,
-            ..
-        } = request;
         let documents = snapshot.searcher().documents();
-        let rank = (priority as u64) << 63 | number;
+        let rank = (request.priority as u64) << 63 | number;
+        let deadline = request.deadline;
         let request = ActiveRequest {
-            query,
-            options,
-            previews,
-            explains,
-            statistics,
-            collects,
-            priority,
+            asked: request,
             rank,
             snapshot,
             stop: StopCondition { cancel_handle: reply.cancel_handle(), deadline },
@@ -221,7 +199,7 @@ impl ActiveRequest {
         done: Result<PartialResult>,
         source: Option<&dyn HitSource>,
     ) -> Finished {
-        let k = self.options.k;
+        let k = self.asked.options.k;
         let mut state = self.lock();
         let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: false };
         let done = if let Err(Error::Interrupted) = done { Ok(nothing()) } else { done };
@@ -272,13 +250,13 @@ impl ActiveRequest {
             (Some(found), Some(planned)) => {
                 let scale = planned.plan.query.scale;
                 let units = |found: &PartialResult| found.hits.iter().map(|hit| hit.score).collect();
-                let units = self.statistics.as_ref().map_or_else(Vec::new, |_| units(&found));
-                let found = found.into_result(&self.options, scale);
+                let units = self.asked.statistics.as_ref().map_or_else(Vec::new, |_| units(&found));
+                let found = found.into_result(&self.asked.options, scale);
                 (found.hits, units, found.total, scale.exponent())
             }
             _ => (Vec::new(), Vec::new(), 0, 0),
         };
-        let ids = match source.filter(|_| self.options.ids && complete && !self.stop.is_due()) {
+        let ids = match source.filter(|_| self.asked.options.ids && complete && !self.stop.is_due()) {
             // An error is reported when the ids are asked for.
             Some(source) => {
                 let documents = hits.iter().map(|hit| hit.document);
@@ -297,7 +275,7 @@ impl ActiveRequest {
             }
             None => Vec::new(),
         };
-        let is_exact = complete && self.options.is_exact(hits.len());
+        let is_exact = complete && self.asked.options.is_exact(hits.len());
         let total = if is_exact { TotalHits::Exact(total) } else { TotalHits::AtLeast(total) };
         let (took, queued) = (self.arrived.elapsed(), self.queued);
         Ok(Hits {
@@ -308,11 +286,11 @@ impl ActiveRequest {
             units,
             scale,
             total,
-            timed_out: !complete || self.previews.is_some() && self.stop.is_due(),
+            timed_out: !complete || self.asked.previews.is_some() && self.stop.is_due(),
             parts,
             took,
             queued,
-            given: self.statistics.clone(),
+            given: self.asked.statistics.clone(),
             statistics: None,
             snapshot: self.snapshot.clone(),
         })

@@ -227,7 +227,8 @@ impl Snapshot {
     /// Evaluates a request on the calling thread, and tells how: for each segment the strategy and the top-k
     /// threshold, for each posting list the blocks that were decoded and skipped. It takes longer than
     /// [`Engine::search`](crate::Engine::search), and reads outside the cache and the memory budget.
-    /// Priority, deadline and snapshot of the request are not used, nor is
+    /// [`SearchRequest::explain`] does it within both, and until the deadline.
+    /// Priority, deadline and snapshot of the request are not used here, nor is
     /// [`EngineOptions::hits_max`](crate::EngineOptions::hits_max).
     ///
     /// ```

@@ -276,7 +276,7 @@ impl RequestQueue {
                 return NextWork::Reads(caller);
             }
             let takes_task =
-                |task: &SearchTask| takes_batch || task.request.priority == Priority::Interactive;
+                |task: &SearchTask| takes_batch || task.request.asked.priority == Priority::Interactive;
             let found = state.tasks.iter().position(takes_task);
             if let Some(task) = found.and_then(|at| state.tasks.remove(at)) {
                 self.publish(&state);

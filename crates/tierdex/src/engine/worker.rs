@@ -21,6 +21,7 @@ use super::priority::Priority;
 use super::queue::NextWork;
 use super::queued_request::QueuedRequest;
 use super::read_ahead::ReadAhead;
+use super::request::SearchRequest;
 use super::shared::EngineShared;
 use crate::error::{Error, Result};
 use crate::index::{PartialResult, PlannedQuery, SearchHit};
@@ -373,23 +374,23 @@ impl<'x> SearchThread<'x> {
                 .unwrap_or_else(|_| Err(Error::Failed("the evaluation of a query panicked".to_string())));
             evaluated.finish(done, Some(&source))
         });
-        self.running_of(request.priority).fetch_add(1, Ordering::Relaxed);
+        self.running_of(request.asked.priority).fetch_add(1, Ordering::Relaxed);
         self.insert(Running {
             evaluation,
             wait: None,
             is_planned: false,
-            priority: request.priority,
+            priority: request.asked.priority,
             request,
         });
     }
 
     fn end(&mut self, running: Running, finished: Finished) {
         let Running { evaluation, request, .. } = running;
-        self.running_of(request.priority).fetch_sub(1, Ordering::Relaxed);
+        self.running_of(request.asked.priority).fetch_sub(1, Ordering::Relaxed);
         self.stacks.push(evaluation.into_stack());
         if let Finished::Request(..) = finished {
             let (queued, took) = request.times();
-            self.shared.queue.counters(request.priority).add_answered(queued, took);
+            self.shared.queue.counters(request.asked.priority).add_answered(queued, took);
         }
         if let Some(again) = finished.send() {
             self.start(again);
@@ -403,12 +404,14 @@ impl HitSource for PagedSource<'_> {
     }
 
     fn read_previews(&self, request: &ActiveRequest, hits: &[SearchHit]) -> Result<Vec<Preview>> {
-        let Some(options) = request.previews.filter(|_| !hits.is_empty()) else { return Ok(Vec::new()) };
-        let _reserved = match self.reserve(preview_bytes(options.bytes_read()), request.priority) {
+        let Some(options) = request.asked.previews.filter(|_| !hits.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let _reserved = match self.reserve(preview_bytes(options.bytes_read()), request.asked.priority) {
             Err(Error::Interrupted) => return Ok(Vec::new()),
             reserved => reserved?,
         };
-        request.snapshot.previews(&request.query, hits, options, self)
+        request.snapshot.previews(&request.asked.query, hits, options, self)
     }
 }
 
@@ -428,30 +431,30 @@ fn evaluate(
     source: &PagedSource<'_>,
     reserved: Option<Reservation>,
 ) -> Result<PartialResult> {
-    let ActiveRequest { query, options, snapshot, .. } = request;
+    let ActiveRequest { asked, snapshot, .. } = request;
+    let SearchRequest { query, options, explains, priority, .. } = asked;
     let searcher = snapshot.searcher();
     let counted = CountedSource::new(source);
-    let blocks: &dyn BlockSource = if request.explains { &counted } else { source };
-    if request.collects {
-        let question = request.statistics.as_deref();
+    let blocks: &dyn BlockSource = if *explains { &counted } else { source };
+    if asked.collects {
+        let question = asked.statistics.as_deref();
         let memory = collecting_bytes(query, question) as u64 + EVALUATION_BYTES;
         check_grant(source, "collecting the statistics of", memory)?;
-        let _reserved = source.reserve(memory, request.priority)?;
+        let _reserved = source.reserve(memory, *priority)?;
         request.set_collected(searcher.statistics(query, options.scorer, question, source)?);
         return Ok(PartialResult { hits: Vec::new(), total: 0, complete: true });
     }
     let MeasuredPlan { plan, memory } = match request.planned.get() {
         Some(planned) => planned,
         None => {
-            let plan =
-                searcher.plan_with_statistics(request.statistics.as_deref(), query, options, blocks)?;
+            let plan = searcher.plan_with_statistics(asked.statistics.as_deref(), query, options, blocks)?;
             let segments = snapshot.index().segments();
             let hits = (options.k as u64).min(snapshot.index().documents());
             let memory = (plan.memory() as u64).saturating_sub(request.plan_reserved)
                 + plan.paged_memory(segments)
                 + hits_bytes(hits)
                 + EVALUATION_BYTES
-                + if request.explains {
+                + if *explains {
                     plan.explanation_memory(segments.len()) + 2 * result_bytes(hits)
                 } else {
                     0
@@ -460,15 +463,15 @@ fn evaluate(
             request.planned.get_or_init(|| MeasuredPlan { plan, memory })
         }
     };
-    if let Some(known) = searcher.known_count(plan, options, &documents).filter(|_| !request.explains) {
+    if let Some(known) = searcher.known_count(plan, options, &documents).filter(|_| !explains) {
         return Ok(known);
     }
     let _reserved = match reserved {
         Some(reserved) => reserved,
-        None => source.reserve(*memory, request.priority)?,
+        None => source.reserve(*memory, *priority)?,
     };
     source.set_copies_pages(plan.copies_pages());
-    if request.explains {
+    if *explains {
         let recorded = searcher.record(plan, options, &counted)?;
         let found = recorded.found.clone();
         request.set_explanation(recorded.into_explanation(options, plan.query.scale));
