@@ -12,7 +12,8 @@
 //! | read changed files only | [`input_files`] |
 //! | search | [`Engine`], [`EngineOptions`], [`Query`], [`SearchRequest`], [`Hits`] |
 //! | search without waiting | [`Ticket`], [`CancelHandle`], [`Priority`] |
-//! | search several indexes | [`Index::open_all`], or in several processes [`Statistics`], [`merge_hits`] |
+//! | search indexes as one | [`Index::open_all`]; by several processes [`Statistics`], [`merge_hits`] |
+//! | search indexes one by one | [`Engine::for_indexes`], [`AttachedIndex`] |
 //! | show hits | [`Snapshot::highlighter`], [`Snapshot::snippet`], [`Snapshot::stored`] |
 //! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`], [`copy_index`] |
 //! | see how a query is evaluated | [`Snapshot::explain`], [`explain`] |
@@ -127,9 +128,9 @@ mod text;
 mod transform;
 
 pub use engine::{
-    CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits, Latencies,
-    MemoryReport, MemoryUse, MergedHit, MergedHits, MetaTier, Preview, PreviewOptions, Priority,
-    RequestMetrics, SearchRequest, ShardHits, Snapshot, Ticket, TotalHits, merge_hits,
+    AttachedIndex, CancelHandle, Engine, EngineMetrics, EngineOptions, EngineSettings, Highlighter, Hits,
+    Latencies, MemoryReport, MemoryUse, MergedHit, MergedHits, MetaTier, Preview, PreviewOptions, Priority,
+    RequestCost, RequestMetrics, SearchRequest, ShardHits, Snapshot, Ticket, TotalHits, merge_hits,
 };
 pub use error::{Error, ErrorKind, Result, StorageError};
 pub use index::{

@@ -6,7 +6,7 @@
 //! partial results and sends the reply.
 
 use super::preview::Preview;
-use super::request::{Hits, SearchRequest, TotalHits};
+use super::request::{Hits, RequestCost, SearchRequest, TotalHits};
 use super::ticket::{CancelHandle, Reply};
 use super::{pool::Reservation, queued_request::QueuedRequest, snapshot::Snapshot};
 use crate::index::{Explanation, HitIds, PartialResult, SearchHit, result_ids_bytes};
@@ -52,6 +52,14 @@ impl StopCondition {
     }
 }
 
+/// Pages that evaluations pinned in the cache.
+#[derive(Clone, Copy, Default)]
+pub(super) struct PageCount {
+    pub(super) pages: u64,
+    /// Those that were not in the cache.
+    pub(super) missed: u64,
+}
+
 /// A plan, and the bytes of memory that an evaluation of it reserves.
 pub(super) struct MeasuredPlan {
     pub(super) plan: SearchPlan,
@@ -68,6 +76,8 @@ struct RequestState {
     collected: Option<Box<Statistics>>,
     explanation: Option<Box<Explanation>>,
     failed: Option<Error>,
+    /// Of the evaluations that have finished.
+    pages: PageCount,
     /// Set by the first evaluation.
     threshold: Option<Arc<SharedThreshold>>,
     reply: Option<Reply>,
@@ -85,6 +95,9 @@ pub(super) struct SearchTask {
 pub(super) trait HitSource {
     /// Returns the blocks of external ids.
     fn blocks(&self) -> &dyn BlockSource;
+
+    /// The pages that were pinned since the last call.
+    fn take_page_count(&self) -> PageCount;
 
     /// The previews that a request asks for, as far as its deadline permits.
     fn read_previews(&self, request: &ActiveRequest, hits: &[SearchHit]) -> Result<Vec<Preview>>;
@@ -138,6 +151,7 @@ impl SearchTask {
                 collected: None,
                 explanation: None,
                 failed: None,
+                pages: PageCount::default(),
                 threshold: None,
                 reply: Some(reply),
             }),
@@ -145,6 +159,15 @@ impl SearchTask {
             _reserved: reserved,
         };
         SearchTask { request: Arc::new(request), documents, reserved: None }
+    }
+}
+
+impl PageCount {
+    /// Adds the pages that a source has pinned since the last call.
+    fn add(&mut self, source: Option<&dyn HitSource>) {
+        let more = source.map_or_else(PageCount::default, HitSource::take_page_count);
+        self.pages += more.pages;
+        self.missed += more.missed;
     }
 }
 
@@ -201,6 +224,7 @@ impl ActiveRequest {
     ) -> Finished {
         let k = self.asked.options.k;
         let mut state = self.lock();
+        state.pages.add(source);
         let nothing = || PartialResult { hits: Vec::new(), total: 0, complete: false };
         let done = if let Err(Error::Interrupted) = done { Ok(nothing()) } else { done };
         match (done, &mut state.found) {
@@ -227,8 +251,16 @@ impl ActiveRequest {
         }
         let (parts, reply) = (state.parts, state.reply.take());
         let (statistics, explanation) = (state.collected.take(), state.explanation.take());
+        let mut pages = state.pages;
         drop(state);
-        let result = || Ok(Hits { statistics, explanation, ..self.result(found, failed, parts, source)? });
+        let result = || {
+            let hits = self.result(found, failed, parts, source)?;
+            // Those of ids and previews.
+            pages.add(source);
+            let memory = self.planned.get().map_or(0, |planned| planned.memory);
+            let cost = RequestCost { memory, pages: pages.pages, pages_missed: pages.missed };
+            Ok(Hits { statistics, explanation, cost, ..hits })
+        };
         reply.map_or(Finished::Part, |reply| Finished::Request(reply, result()))
     }
 
@@ -288,6 +320,7 @@ impl ActiveRequest {
             total,
             timed_out: !complete || self.asked.previews.is_some() && self.stop.is_due(),
             parts,
+            cost: RequestCost::default(),
             took,
             queued,
             given: self.asked.statistics.clone(),

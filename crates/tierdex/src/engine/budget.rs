@@ -143,6 +143,7 @@ impl EngineSettings {
     fn resident_rows(&self, index: &Index) -> Vec<MemoryUse> {
         let sizes = ResidentSizes::of(index);
         let mut rows = vec![MemoryUse::new("program", PROGRAM_BYTES, None)];
+        rows.extend(self.other_memory.iter().map(|(what, bytes)| MemoryUse::new(what, *bytes, None)));
         rows.extend(sizes.rows(&self.metadata_location()));
         let mut add = |what, bytes| rows.push(MemoryUse::new(what, bytes, None));
         add("indexes of ids and stored documents", sizes.document_index);

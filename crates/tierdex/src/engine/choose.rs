@@ -1,7 +1,7 @@
 //! Choices that depend on the index and the machine: memory tier of the metadata, cache size, threads.
 
 use super::meta_tier::{MetaTier, MetadataLocation};
-use super::options::{EngineOptions, THREADS_AUTO};
+use super::options::{EngineOptions, GROWTH_BYTES_MIN, THREADS_AUTO};
 use super::resident_sizes::ResidentSizes;
 use super::settings::{CACHE_BYTES_MIN, EngineSettings};
 use crate::index::Index;
@@ -24,10 +24,6 @@ const CACHE_DIVISOR: u64 = 10;
 /// Default cache size beside an index that is held in memory, at least: for external ids, and for segments of
 /// later commits that are not held. At most it is as large as all ids, or `CACHE_BYTES_MAX`.
 const HELD_CACHE_BYTES_MIN: u64 = 1 << 20;
-
-/// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
-/// on disk.
-const GROWTH_BYTES_MIN: u64 = 1 << 20;
 
 impl EngineOptions {
     /// Chooses tier, cache size and threads:
@@ -76,11 +72,13 @@ impl EngineOptions {
             meta_tier: MetaTier::Dram,
             dram: self.dram,
             hot_pages: self.hot_pages.clone(),
+            other_memory: self.other_memory.clone(),
             growth: self.growth.unwrap_or_else(|| self.default_growth(index)),
         }
     }
 
-    fn default_growth(&self, index: &Index) -> u64 {
+    /// Bytes for commits to an index, if there is a budget.
+    pub(super) fn default_growth(&self, index: &Index) -> u64 {
         let cache_region = self.cache.as_ref().map(|(region, _)| region);
         let location = MetadataLocation::of(MetaTier::Disk, cache_region);
         self.dram.map_or(0, |_| GROWTH_BYTES_MIN + ResidentSizes::of(index).in_dram(&location))

@@ -8,10 +8,10 @@ use super::request::{Hits, SearchRequest};
 use super::snapshot::{ResidentMemory, Snapshot, load_metadata};
 use super::ticket::{CLOSED, Ticket};
 use super::{
-    current::Current, hot_pages::HotPages, hot_pages::HotPagesThread, memory_report::MemoryReport,
-    metrics::EngineMetrics, options::EngineOptions, priority::Priority, queue::RequestQueue,
-    queued_request::QueuedRequest, readers::PageReaders, readers::page_readers, settings::EngineSettings,
-    shared::EngineShared, worker::SearchThread,
+    attached_index::AttachedIndex, hot_pages::HotPages, hot_pages::HotPagesThread,
+    memory_report::MemoryReport, metrics::EngineMetrics, options::EngineOptions, priority::Priority,
+    queue::RequestQueue, queued_request::QueuedRequest, readers::PageReaders, readers::page_readers,
+    settings::EngineSettings, shared::EngineShared, worker::SearchThread,
 };
 use crate::{Error, Result, index::Index, rank::Statistics};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -73,6 +73,17 @@ impl Engine {
     /// [`Error::Storage`] when memory or threads cannot be had, files cannot be read, or the file of
     /// [`EngineOptions::hot_pages`] cannot be written.
     pub fn new(index: &Index, options: &EngineOptions) -> Result<Engine> {
+        Ok(Engine::start(index, &[], true, options)?.0)
+    }
+
+    /// Starts an engine for an index, and attaches others, with all of their metadata in DRAM if they
+    /// `are_whole`.
+    pub(super) fn start(
+        index: &Index,
+        others: &[&Index],
+        are_whole: bool,
+        options: &EngineOptions,
+    ) -> Result<(Engine, Vec<AttachedIndex>)> {
         let settings = options.resolve(index);
         let report = settings.memory_report(index);
         report.check()?;
@@ -93,7 +104,8 @@ impl Engine {
             cache,
             pool,
             queue: Arc::new(RequestQueue::new(Box::new(caller))),
-            current: Current::new(snapshot),
+            current: AttachedIndex::new(snapshot),
+            attached: Mutex::default(),
             rejected: AtomicU64::new(0),
             hits_max: settings.dram.map(|_| settings.hits_max),
             settings,
@@ -101,6 +113,7 @@ impl Engine {
             read_method: method,
             hot_pages,
         });
+        let attached = others.iter().map(|index| shared.attach(index, are_whole)).collect::<Result<_>>()?;
         let owner = EngineOwner { shared, threads: Mutex::default() };
         for (number, reader) in search.into_iter().enumerate() {
             owner.spawn(format!("search {number}"), move |shared| {
@@ -118,7 +131,7 @@ impl Engine {
                 }
             })?;
         }
-        Ok(Engine(Arc::new(owner)))
+        Ok((Engine(Arc::new(owner)), attached))
     }
 
     /// The memory of an engine with these options, by part, without starting it.
@@ -129,7 +142,7 @@ impl Engine {
 
     /// The newest commit that the engine has opened: requests without a snapshot of their own search it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.shared().current.get()
+        self.shared().current.snapshot()
     }
 
     /// Opens the newest commit for later requests; requests in progress keep theirs. Returns whether there
@@ -139,7 +152,7 @@ impl Engine {
     /// [`Error::TooLarge`] when dictionaries, skip data and norms of new segments exceed
     /// [`EngineOptions::growth`]; else as [`Index::open`]. Requests then search the old commit.
     pub fn refresh(&self) -> Result<bool> {
-        self.shared().current.replace(Snapshot::newest)
+        self.shared().current.refresh()
     }
 
     /// Answers a request; the calling thread waits. While a search thread sleeps, the caller evaluates an
@@ -394,7 +407,7 @@ impl Engine {
         self.shared().hot_pages.as_ref()?.warmed.get()?.as_ref().err()
     }
 
-    fn shared(&self) -> &EngineShared {
+    pub(super) fn shared(&self) -> &EngineShared {
         &self.0.shared
     }
 }

@@ -105,7 +105,10 @@ impl Snapshot {
             let mut highlighter = self.highlighter_by(query, options.bytes_read(), source)?;
             previews.reserve_exact(hits.len());
             for hit in hits {
-                let Some(preview) = highlighter.preview(hit.document, options.width())? else { break };
+                let Some(mut preview) = highlighter.preview(hit.document, options.width())? else { break };
+                // The memory of the result is counted.
+                preview.snippet.text.shrink_to_fit();
+                preview.snippet.marks.shrink_to_fit();
                 previews.push(preview);
                 source.checkpoint(0..0)?;
             }

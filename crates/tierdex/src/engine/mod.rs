@@ -24,6 +24,8 @@
 //! Callbacks must not block.
 
 mod active;
+mod attach;
+mod attached_index;
 mod budget;
 mod caller_reader;
 mod choose;
@@ -56,6 +58,7 @@ mod sync;
 mod ticket;
 mod worker;
 
+pub use attached_index::AttachedIndex;
 pub use handle::Engine;
 pub use inspect::Highlighter;
 pub use latency::Latencies;
@@ -66,7 +69,7 @@ pub use metrics::EngineMetrics;
 pub use options::EngineOptions;
 pub use preview::{Preview, PreviewOptions};
 pub use priority::Priority;
-pub use request::{Hits, SearchRequest, TotalHits};
+pub use request::{Hits, RequestCost, SearchRequest, TotalHits};
 pub use request_counters::RequestMetrics;
 pub use resident_sizes::ResidentSizes;
 pub use settings::EngineSettings;

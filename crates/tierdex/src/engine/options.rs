@@ -15,6 +15,10 @@ pub(super) const THREADS_AUTO: usize = 0;
 /// Reads in flight.
 const READ_DEPTH_DEFAULT: usize = 32;
 
+/// Default of [`EngineOptions::growth`]: these bytes, and those of the index with dictionaries and skip data
+/// on disk.
+pub(super) const GROWTH_BYTES_MIN: u64 = 1 << 20;
+
 /// Larger values of options are reduced to these: no machine has more.
 const GROWTH_BYTES_MAX: u64 = 1 << 50;
 const THREADS_MAX: usize = 4096;
@@ -41,6 +45,7 @@ pub struct EngineOptions {
     pub(super) meta_tier: Option<MetaTier>,
     pub(super) previews: bool,
     pub(super) hot_pages: Option<PathBuf>,
+    pub(super) other_memory: Vec<(&'static str, u64)>,
 }
 
 impl Default for EngineOptions {
@@ -59,6 +64,7 @@ impl Default for EngineOptions {
             meta_tier: None,
             previews: true,
             hot_pages: None,
+            other_memory: Vec::new(),
         }
     }
 }
@@ -209,6 +215,20 @@ impl EngineOptions {
     #[must_use]
     pub fn hot_pages(mut self, file: impl Into<PathBuf>) -> EngineOptions {
         self.hot_pages = Some(file.into());
+        self
+    }
+
+    /// Adds memory that another part of the program takes of the budget, such as connections of a server: a
+    /// line of the memory report.
+    ///
+    /// ```
+    /// use tierdex::EngineOptions;
+    ///
+    /// let options = EngineOptions::new().dram(50_000_000).other_memory("connections", 4 << 20);
+    /// ```
+    #[must_use]
+    pub fn other_memory(mut self, what: &'static str, bytes: u64) -> EngineOptions {
+        self.other_memory.push((what, bytes));
         self
     }
 

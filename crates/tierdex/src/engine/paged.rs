@@ -7,7 +7,9 @@
 //! idle threads.
 
 use super::pool::{MemoryPool, Reservation};
-use super::{active::ActiveRequest, priority::Priority, queue::RequestQueue, read_ahead::ReadAhead};
+use super::{
+    active::ActiveRequest, active::PageCount, priority::Priority, queue::RequestQueue, read_ahead::ReadAhead,
+};
 use crate::segment::read::{BlockSource, PagesBody};
 use crate::{Error, Result};
 use corosensei::Yielder;
@@ -75,6 +77,8 @@ pub(super) struct PagedSource<'e> {
     /// Checkpoints left until the clock is read again.
     until_clock: Cell<u32>,
     copies_pages: Cell<bool>,
+    /// Pages that were pinned, and those of them that were not cached, since the last count.
+    pages: Cell<PageCount>,
     /// The positions in `pinned` of the pages that were read last.
     last_found: Cell<[u32; READ_LISTS]>,
 }
@@ -118,6 +122,7 @@ impl<'e> PagedSource<'e> {
             resumed: Cell::new(now),
             until_clock: Cell::new(CLOCK_CHECKPOINTS),
             copies_pages: Cell::new(true),
+            pages: Cell::default(),
             last_found: Cell::default(),
         }
     }
@@ -171,9 +176,22 @@ impl<'e> PagedSource<'e> {
         if self.thread.queue.push_task_if_idle(task) { middle } else { rest.end }
     }
 
+    /// The pages that were pinned since the last call.
+    pub(super) fn take_page_count(&self) -> PageCount {
+        self.pages.take()
+    }
+
+    fn count_page(&self, pin: &Pin<'e>) {
+        let PageCount { pages, missed } = self.pages.get();
+        self.pages.set(PageCount { pages: pages + 1, missed: missed + u64::from(!pin.is_settled()) });
+    }
+
     /// Pins pages, and requests reads of those that are not in the cache. False if no frame is free for one.
     fn pin(&self, pinned: &mut Vec<PinnedPage<'e>>, file: &Arc<SealedFile>, pages: Range<u64>) -> bool {
-        let hold = |page, pin| pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
+        let hold = |page, pin| {
+            self.count_page(&pin);
+            pinned.push(PinnedPage { file: file.number(), page, pin, used: false });
+        };
         self.thread.reader.borrow_mut().request(self.cache, file, pages, self.request.rank, hold)
     }
 
@@ -243,7 +261,10 @@ impl<'e> PagedSource<'e> {
         let mut reader = self.thread.reader.borrow_mut();
         while let Some(page) = pages.get(at + pins.len()).filter(|_| pins.len() < self.pinned_max) {
             let page = u64::from(*page);
-            let hold = |_, pin| pins.push_back(pin);
+            let hold = |_, pin| {
+                self.count_page(&pin);
+                pins.push_back(pin);
+            };
             if !reader.request(self.cache, file, page..page + 1, self.request.rank, hold) {
                 break;
             }

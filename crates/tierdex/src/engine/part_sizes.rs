@@ -109,7 +109,7 @@ pub fn check_query_memory(step: &str, needed: u64, available: u64) -> Result<()>
     }
     Err(Error::TooLarge(format!(
         "{step} this query takes {needed} bytes of DRAM, and the budget leaves {available} for it; raise the budget \
-         or ask for fewer terms"
+         or ask for fewer terms or hits"
     )))
 }
 

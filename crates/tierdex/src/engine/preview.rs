@@ -2,7 +2,7 @@
 
 use crate::index::PreviewBytes;
 use crate::limits::{PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
-use crate::text::Snippet;
+use crate::text::{Snippet, marks_max};
 use std::ops::Range;
 
 /// The title of a document, and the part of its values that contains the most terms of a query.
@@ -46,11 +46,11 @@ impl PreviewOptions {
         self.snippet.min(self.bytes_read().text)
     }
 
-    /// Bytes of a preview in a result, at most: each match takes two bytes and more of a snippet.
+    /// Bytes of a preview in a result, at most.
     pub(super) fn result_bytes(self) -> u64 {
         let snippet = self.width() + SNIPPET_MARGIN_BYTES;
-        let marks = snippet / 2 * size_of::<Range<usize>>();
-        (size_of::<Preview>() + self.bytes_read().title + 2 * (snippet + marks)) as u64
+        let marks = marks_max(self.width()) * size_of::<Range<usize>>();
+        (size_of::<Preview>() + self.bytes_read().title + snippet + marks) as u64
     }
 }
 

@@ -159,6 +159,19 @@ impl TotalHits {
     }
 }
 
+/// What the evaluation of a request took beside time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestCost {
+    /// Bytes of memory that each of its evaluations reserved, beside the request and its result; 0 if the
+    /// number of matches was known without an evaluation.
+    pub memory: u64,
+    /// Pages of 4 KiB that were requested from the cache; one that was requested again counts again.
+    pub pages: u64,
+    /// Those that were not cached.
+    pub pages_missed: u64,
+}
+
 /// The result of a request.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -188,6 +201,8 @@ pub struct Hits {
     /// Number of evaluations, each of one range of documents: more than one if other threads were idle.
     #[doc(hidden)]
     pub parts: usize,
+    /// What the evaluation took beside time.
+    pub cost: RequestCost,
     /// Time from the arrival of the request to its result.
     pub took: Duration,
     /// The part of that time in which the request waited for a thread.

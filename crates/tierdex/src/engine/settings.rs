@@ -55,6 +55,8 @@ pub struct EngineSettings {
     pub growth: u64,
     /// The file of hot pages.
     pub hot_pages: Option<PathBuf>,
+    /// Memory of the rest of the program, by part.
+    pub other_memory: Vec<(&'static str, u64)>,
 }
 
 impl EngineSettings {

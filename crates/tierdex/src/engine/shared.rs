@@ -1,11 +1,12 @@
 //! The state of an engine that callers and its threads share.
 
 use super::{
-    current::Current, hot_pages::HotPages, memory_report::MemoryReport, pool::MemoryPool,
-    queue::RequestQueue, readers::ReadMethod, settings::EngineSettings, snapshot::Snapshot,
+    attached_index::AttachedIndex, current::Current, hot_pages::HotPages, memory_report::MemoryReport,
+    pool::MemoryPool, queue::RequestQueue, readers::ReadMethod, settings::EngineSettings, snapshot::Snapshot,
 };
-use std::sync::Arc;
+use crate::{Result, index::Index};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tierdex_cache::PageCache;
 use tierdex_io::PAGE;
 
@@ -14,7 +15,10 @@ pub(super) struct EngineShared {
     pub(super) cache: Arc<PageCache>,
     pub(super) pool: Arc<MemoryPool>,
     pub(super) queue: Arc<RequestQueue>,
-    pub(super) current: Current<Snapshot>,
+    /// The index that the engine was started with.
+    pub(super) current: AttachedIndex,
+    /// The other indexes.
+    pub(super) attached: Mutex<Vec<Weak<Current<Snapshot>>>>,
     /// Requests that were not accepted.
     pub(super) rejected: AtomicU64,
     /// Hits that a request may ask for, if memory is bounded.
@@ -26,6 +30,23 @@ pub(super) struct EngineShared {
 }
 
 impl EngineShared {
+    /// Attaches another index. If it `is_whole`, its metadata is where that of the first index is, as far as
+    /// it fits; else dictionaries and skip data are on disk.
+    pub(super) fn attach(&self, index: &Index, is_whole: bool) -> Result<AttachedIndex> {
+        let attached = AttachedIndex::new(self.current.snapshot().of_other(index, is_whole)?);
+        let mut all = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|other| other.strong_count() > 0);
+        all.push(attached.downgrade());
+        Ok(attached)
+    }
+
+    /// The newest opened commits of all indexes.
+    pub(super) fn snapshots(&self) -> Vec<Arc<Snapshot>> {
+        let attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = attached.iter().filter_map(Weak::upgrade).map(|current| current.get());
+        std::iter::once(self.current.snapshot()).chain(others).collect()
+    }
+
     /// Frames of the cache, at least.
     pub(super) fn frames_min(&self) -> usize {
         match self.cache.cells().region().is_elastic() {

@@ -79,7 +79,7 @@ impl ResidentMemory {
             let reserved = self.pool.try_reserve(PoolUse::Metadata, bytes).ok_or_else(|| {
                 Error::TooLarge(format!(
                     "deleted documents of a segment and their statistics take {bytes} bytes, and the budget leaves \
-                     less for new commits; make it larger"
+                     less for new commits; start again, with a larger budget if need be"
                 ))
             })?;
             Ok(Arc::new(ResidentDeletes { deletes, _reserved: reserved }))
@@ -109,6 +109,20 @@ impl Snapshot {
         let deletes = resident.deletes_of(index, &[])?;
         let searcher = index.searcher_within(settings.threads, settings.kept_prefixes_bytes(index) as usize);
         Ok(Snapshot { searcher, segments, deletes, resident: resident.clone() })
+    }
+
+    /// The commit of another index, whose metadata is loaded as that of later segments.
+    pub(super) fn of_other(&self, index: &Index, is_whole: bool) -> Result<Snapshot> {
+        let mut resident = self.resident.clone();
+        if !is_whole {
+            resident.location =
+                MetadataLocation { tier: MetaTier::Disk, region: resident.cache_region.clone() };
+        }
+        let load = |segment| ResidentSegment::load(segment, &resident);
+        let segments = index.segments().iter().map(load).collect::<Result<_>>()?;
+        let deletes = resident.deletes_of(index, &[])?;
+        let searcher = self.searcher.for_other(index.clone());
+        Ok(Snapshot { searcher, segments, deletes, resident })
     }
 
     /// The newest commit; `None` if it is this one.
@@ -175,6 +189,25 @@ impl Snapshot {
         self.searcher.stored(document)
     }
 
+    /// As [`Snapshot::stored`], but reads at most `bytes` bytes of the document, from its beginning
+    /// ([`StoredDocument::is_cut`]).
+    ///
+    /// # Errors
+    /// As [`Snapshot::ids`].
+    pub fn stored_within(&self, document: u32, bytes: usize) -> Result<Option<StoredDocument>> {
+        let _reserved = self.reserve_output(PREVIEW_BYTES);
+        self.searcher.stored_within(document, bytes)
+    }
+
+    /// The document with an external id, [`SearchHit::document`]; of several the last one. If the index is
+    /// not updatable, all ids are read.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when files cannot be read or are damaged.
+    pub fn find_id(&self, id: &str) -> Result<Option<u32>> {
+        self.searcher.find_id(id)
+    }
+
     /// Reserves the memory in which ids and texts of hits are read and written by [`Snapshot::searcher`],
     /// until the value is dropped; [`Snapshot::ids`] and [`Snapshot::stored`] would wait for it. Waits while
     /// other callers read.
@@ -236,7 +269,7 @@ impl ResidentSegment {
         let least = sizes.in_dram(&with_tier(MetaTier::Disk));
         Err(Error::TooLarge(format!(
             "a new segment of {} documents keeps at least {least} bytes in memory, and the budget leaves less for new \
-             segments; make it larger",
+             segments; start again, with a larger budget if need be",
             segment.documents()
         )))
     }

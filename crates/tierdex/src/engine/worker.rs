@@ -11,7 +11,7 @@
 //! A caller that waits for one request evaluates it itself, as a search thread with this request only, while
 //! a search thread sleeps: nobody has to be woken ([`CallerReader`]).
 
-use super::active::{ActiveRequest, Finished, HitSource, MeasuredPlan, SearchTask};
+use super::active::{ActiveRequest, Finished, HitSource, MeasuredPlan, PageCount, SearchTask};
 use super::caller_reader::CallerReader;
 use super::paged::{PagedSource, ThreadContext, Wait};
 use super::part_sizes::{EVALUATION_BYTES, check_query_memory, hits_bytes, preview_bytes, result_bytes};
@@ -401,6 +401,10 @@ impl<'x> SearchThread<'x> {
 impl HitSource for PagedSource<'_> {
     fn blocks(&self) -> &dyn BlockSource {
         self
+    }
+
+    fn take_page_count(&self) -> PageCount {
+        PagedSource::take_page_count(self)
     }
 
     fn read_previews(&self, request: &ActiveRequest, hits: &[SearchHit]) -> Result<Vec<Preview>> {

@@ -130,6 +130,16 @@ impl Index {
         if is_same { Ok(self.clone()) } else { Index::join(newest) }
     }
 
+    /// Whether there is a newer commit. Lists the files of the directories, and opens none.
+    pub(crate) fn has_newer(&self) -> Result<bool> {
+        for part in &self.0.parts {
+            if Manifest::newest(part.disk.as_ref())? > Some(part.manifest.generation) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Opens the newest commit with files and memory of its own, so that one index can be held in memory and
     /// the other not.
     pub(crate) fn open_unshared(&self) -> Result<Index> {

@@ -100,6 +100,11 @@ impl Searcher {
         Searcher::with_buffers(index, self.buffers_max, self.buffers.clone(), self.kept.for_commit())
     }
 
+    /// A searcher of another index that shares the buffers of this one, and keeps no prefixes.
+    pub(crate) fn for_other(&self, index: Index) -> Searcher {
+        Searcher::with_buffers(index, self.buffers_max, self.buffers.clone(), KeptPrefixes::new(0))
+    }
+
     fn with_buffers(index: Index, buffers_max: usize, buffers: BufferPool, kept: KeptPrefixes) -> Searcher {
         let mut bases = Vec::with_capacity(index.segments().len());
         let mut next = 0;

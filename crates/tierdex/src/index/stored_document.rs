@@ -4,7 +4,7 @@ use super::searcher::Searcher;
 use crate::Result;
 use crate::limits::{DOCUMENT_BYTES_MAX, PREVIEW_TEXT_BYTES, PREVIEW_TITLE_BYTES};
 use crate::schema::{Schema, Stored};
-use crate::segment::read::{BlockSource, FILES, StoredValues};
+use crate::segment::read::{BlockSource, CHARACTER_BYTES_MAX, FILES, StoredValues};
 use std::cell::Cell;
 
 /// Bytes of a document that a preview reads, at most.
@@ -27,6 +27,7 @@ pub struct StoredDocument {
     members: Vec<(String, Vec<String>)>,
     title: Option<usize>,
     others: String,
+    is_cut: bool,
 }
 
 impl StoredDocument {
@@ -45,7 +46,7 @@ impl StoredDocument {
         });
         let members = members.collect();
         let title = schema.title.as_ref().and_then(|title| schema.member(title));
-        StoredDocument { members, title, others }
+        StoredDocument { members, title, others, is_cut: false }
     }
 
     /// The names of the members in the order of the schema, each with the values that are not empty.
@@ -69,6 +70,11 @@ impl StoredDocument {
         values.and_then(|values| values.first()).map_or("", String::as_str)
     }
 
+    /// Whether the end of the document was not read.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// What the document has beside the members of the schema, if the schema keeps it ([`Stored::All`]).
     pub fn others(&self) -> &str {
         &self.others
@@ -78,8 +84,15 @@ impl StoredDocument {
 impl Searcher {
     /// The stored values of a document; `None` when the index does not store them.
     pub fn stored(&self, document: u32) -> Result<Option<StoredDocument>> {
-        let left = Cell::new(DOCUMENT_BYTES_MAX);
-        self.read_stored(document, &FILES, |_| Some(&left))
+        self.stored_within(document, DOCUMENT_BYTES_MAX)
+    }
+
+    /// As [`Searcher::stored`], but reads about this number of bytes of the document.
+    pub fn stored_within(&self, document: u32, bytes: usize) -> Result<Option<StoredDocument>> {
+        // A value is cut before a character that does not fit.
+        let left = Cell::new(bytes.saturating_add(CHARACTER_BYTES_MAX));
+        let stored = self.read_stored(document, &FILES, |_| Some(&left))?;
+        Ok(stored.map(|stored| StoredDocument { is_cut: left.get() < CHARACTER_BYTES_MAX, ..stored }))
     }
 
     /// The beginnings of the title and of the members of some fields, read from `source` for display: of each

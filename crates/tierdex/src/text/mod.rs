@@ -23,7 +23,7 @@ use token::TokenConsumer;
 use unicode_segmentation::UnicodeSegmentation;
 use words::WordBuffers;
 
-pub use snippet::{Snippet, TermMatch, snippet};
+pub use snippet::{Snippet, TermMatch, marks_max, snippet};
 pub use stop_words::ENGLISH_STOP_WORDS;
 pub(crate) use synonyms::{alternatives_of_rules, check_synonyms, key_of_words};
 pub use token::{RunPart, Token};

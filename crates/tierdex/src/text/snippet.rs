@@ -16,7 +16,7 @@ use unicode_segmentation::GraphemeCursor;
 pub struct Snippet {
     /// The part of the text, in which white space and control characters are replaced by single spaces.
     pub text: String,
-    /// Byte ranges of the matches in `text`, in order and disjoint.
+    /// Byte ranges of the matches in `text`, in order and disjoint; at most 16, and one for each eight bytes.
     pub marks: Vec<Range<usize>>,
 }
 
@@ -49,7 +49,7 @@ pub fn snippet(
         Some(best) => extend_span(text, best, width),
         None => (0, floor_word(text, width)),
     };
-    let mut marks: Vec<Range<usize>> = Vec::new();
+    let (mut marks, most): (Vec<Range<usize>>, _) = (Vec::new(), marks_max(width));
     // The snippet may end within a token: analyze beyond its end to see whether the whole token matches.
     let analyzed_end = floor_boundary(text, (end + TERM_BYTES_MAX + 1).min(text.len()));
     let part = &text[start..analyzed_end];
@@ -57,16 +57,24 @@ pub fn snippet(
         let Some(found) = find(token.term) else { return };
         let range = marked_range(part, &token, found);
         let range = start + range.start..start + range.end;
+        let has_room = marks.len() < most;
         match marks.last_mut() {
             _ if range.end > end => {}
             // Tokens of text without blanks overlap.
             Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-            _ => marks.push(range),
+            _ if has_room => marks.push(range),
+            _ => {}
         }
     });
     let mut snippet = to_one_line(text, start..end, marks.into_iter());
     snippet.add_ellipses(start > 0, end < whole.len());
     snippet
+}
+
+/// Marks of a snippet of this width, at most: in a text whose words have few characters and all match, the
+/// last ones are not marked.
+pub fn marks_max(width: usize) -> usize {
+    16 + width / 8
 }
 
 /// The byte range that is marked for a token: whole grapheme clusters.

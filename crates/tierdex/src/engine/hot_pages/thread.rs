@@ -98,7 +98,7 @@ impl<'x> HotPagesThread<'x> {
     /// The files that the list names and that are open and not resident, in its order.
     fn open_files(&self, list: &mut HotPagesReader) -> Result<Vec<HotFile>> {
         let mut open = HashMap::new();
-        for segment in self.shared.current.get().index().segments() {
+        for segment in self.shared.snapshots().iter().flat_map(|snapshot| snapshot.index().segments()) {
             for file in segment.paged_files().filter(|file| file.resident().is_none()) {
                 open.insert((file.seal().len, file.seal().crc), file.clone());
             }
@@ -167,7 +167,7 @@ impl<'x> HotPagesThread<'x> {
     /// Writes the pages of the newest commit that are cached.
     fn write(&self) -> Result<()> {
         let (mut seals, mut numbers, mut firsts) = (Vec::new(), PageNumbers::default(), HashMap::new());
-        for segment in self.shared.current.get().index().segments() {
+        for segment in self.shared.snapshots().iter().flat_map(|snapshot| snapshot.index().segments()) {
             for file in segment.paged_files() {
                 seals.push(file.seal());
                 firsts.insert(file.number(), numbers.add(file.seal()));

@@ -32,7 +32,7 @@ pub use norms::Norms;
 pub use open_segment::OpenSegment;
 pub use read_ahead::{READ_AHEAD_BYTES, ReadAheadBuffer};
 pub use source::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, PagesBody};
-pub use stored::{StoredReader, StoredValues};
+pub use stored::{CHARACTER_BYTES_MAX, StoredReader, StoredValues};
 pub use terms::{TermInfo, TermStream, TermsReader};
 pub use unpack::UNPACK_BYTES;
 pub use walk::{Automaton, TermWalk};

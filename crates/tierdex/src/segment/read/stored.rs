@@ -33,7 +33,7 @@ pub struct StoredReader {
 }
 
 /// Largest number of bytes of a character in UTF-8.
-const CHARACTER_BYTES_MAX: usize = 4;
+pub const CHARACTER_BYTES_MAX: usize = 4;
 
 /// The values of each stored member of a document.
 pub type StoredValues = Vec<Vec<String>>;
