@@ -30,6 +30,8 @@ enum Command {
     Search(cmd::search::SearchCommandArguments),
     /// Answer one query and report the strategy, and the blocks and reads of each posting list
     Explain(cmd::explain::ExplainCommandArguments),
+    /// Answer searches over HTTP, with a page to search and to see the server work
+    Serve(cmd::serve::ServeCommandArguments),
     /// Answer a file of queries and write a TREC run
     Batch(cmd::batch::BatchCommandArguments),
     /// Forecast speed and latency of caches of several sizes, by a log of queries
@@ -62,6 +64,7 @@ impl Command {
         match self {
             Command::Search(arguments) => arguments.memory.dram.is_some(),
             Command::Batch(arguments) => arguments.memory.dram.is_some(),
+            Command::Serve(_) => true,
             _ => false,
         }
     }
@@ -85,6 +88,9 @@ fn run_command(command: Command) -> Outcome {
         }
         Command::Explain(arguments) => {
             (cmd::explain::run_explain(arguments), Some(open::joined_path(&arguments.query.dirs())))
+        }
+        Command::Serve(arguments) => {
+            (cmd::serve::run_serve(arguments), Some(open::joined_path(&arguments.dirs)))
         }
         Command::Batch(arguments) => {
             (cmd::batch::run_batch(arguments), Some(open::joined_path(&arguments.dirs)))

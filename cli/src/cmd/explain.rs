@@ -6,10 +6,12 @@ use crate::failure::{Outcome, output_error};
 use crate::size::{show_bytes, show_count, show_number};
 use crate::{memory_flags::one_query_options, messages::make_printable, read_costs};
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use tierdex::explain::{Explanation, ListUse, SegmentExplanation};
 use tierdex::{Engine, ReadCosts, SearchRequest};
+use tierdex_server::ExplainedSegment;
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -206,17 +208,36 @@ fn write_columns(out: &mut impl Write, header: &[&str], rows: &[Vec<String>]) ->
     Ok(())
 }
 
+/// A segment as JSON, with its reads if they were requested.
+#[derive(Serialize)]
+struct SegmentJson {
+    #[serde(flatten)]
+    segment: ExplainedSegment,
+    #[serde(flatten)]
+    reads: Option<SegmentReads>,
+}
+
+/// Reads that were made, and those that an engine would make.
+#[derive(Serialize)]
+struct SegmentReads {
+    used: Value,
+    read_costs: String,
+    planned: Value,
+}
+
 /// Writes one JSON object. The hits are its last member and are written one by one, so that memory does not
 /// grow with their number.
 fn write_json(explanation: &Explanation, counted: bool, io: Option<ReadCosts>) -> std::io::Result<()> {
     let mut out = BufWriter::new(stdout().lock());
-    let segments: Vec<Value> =
-        explanation.segments.iter().map(|segment| segment_as_json(segment, io)).collect();
+    let segments = explanation.segments.iter().map(|segment| SegmentJson {
+        segment: segment.into(),
+        reads: io.map(|costs| SegmentReads::new(segment, costs)),
+    });
+    let segments = serde_json::to_string(&segments.collect::<Vec<_>>())?;
     let (total, threshold) = (explanation.result.total, json!(explanation.threshold.map(shortest_decimal)));
     write!(
         out,
-        "{{\"total\":{total},\"counted\":{counted},\"threshold\":{threshold},\"segments\":{},\"hits\":[",
-        Value::from(segments)
+        "{{\"total\":{total},\"counted\":{counted},\"threshold\":{threshold},\"segments\":{segments},\"hits\":["
     )?;
     let mut separator = "";
     for hit in &explanation.result.hits {
@@ -231,22 +252,9 @@ fn write_json(explanation: &Explanation, counted: bool, io: Option<ReadCosts>) -
     out.flush()
 }
 
-fn segment_as_json(segment: &SegmentExplanation, io: Option<ReadCosts>) -> Value {
-    let nodes = segment.evaluation.nodes.iter();
-    let mut value = json!({
-        "segment": segment.id,
-        "strategy": segment.evaluation.strategy.name(),
-        "documents": segment.documents,
-        "matches": segment.matches,
-        "threshold_before": segment.threshold_before.map(shortest_decimal),
-        "threshold_after": segment.threshold_after.map(shortest_decimal),
-        "nodes": nodes.map(|(depth, node)| json!({ "depth": depth, "what": node })).collect::<Vec<_>>(),
-        "lists": segment.evaluation.lists.iter().map(list_as_json).collect::<Vec<_>>(),
-    });
-    if let Some(costs) = io {
+impl SegmentReads {
+    fn new(segment: &SegmentExplanation, costs: ReadCosts) -> SegmentReads {
         let used = segment.files.iter();
-        value["used"] = used.map(|f| json!({ "file": f.file, "reads": f.reads, "bytes": f.bytes })).collect();
-        value["read_costs"] = json!(costs.to_string());
         let planned = segment.evaluation.lists.iter().map(|list| {
             let planned = costs.plan(list.pages.iter().cloned());
             json!({
@@ -258,31 +266,10 @@ fn segment_as_json(segment: &SegmentExplanation, io: Option<ReadCosts>) -> Value
                 "nanoseconds": planned.cost(),
             })
         });
-        value["planned"] = planned.collect();
+        SegmentReads {
+            used: used.map(|f| json!({ "file": f.file, "reads": f.reads, "bytes": f.bytes })).collect(),
+            read_costs: costs.to_string(),
+            planned: planned.collect(),
+        }
     }
-    value
-}
-
-fn list_as_json(list: &ListUse) -> Value {
-    let blocks = &list.blocks;
-    json!({
-        "field": list.field,
-        "term": list.term,
-        "documents": list.documents,
-        "weight": shortest_decimal(list.weight as f32),
-        "max_score": list.highest_bound.map(shortest_decimal),
-        "blocks": blocks.blocks,
-        "decoded": blocks.decoded,
-        "decoded_docs": blocks.documents,
-        "decoded_freqs": blocks.frequencies,
-        "by_bound": blocks.by_bound,
-        "by_range": blocks.by_range,
-        "looked_up": list.candidates,
-        "kept": list.kept,
-        "skips_bytes": list.skips_bytes,
-        "docs_bytes": blocks.docs_bytes,
-        "freqs_bytes": blocks.freqs_bytes,
-        "docs_bytes_decoded": blocks.docs_decoded,
-        "freqs_bytes_decoded": blocks.freqs_decoded,
-    })
 }

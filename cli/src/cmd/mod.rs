@@ -17,4 +17,5 @@ pub mod info;
 pub mod man;
 pub mod merge;
 pub mod search;
+pub mod serve;
 pub mod stats;

@@ -1,0 +1,215 @@
+//! `tierdex serve` as a process: its first line, its log, signals, exit codes, and its memory.
+
+mod workspace;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tierdex::io::Size;
+use workspace::{Workspace, control_group::ControlGroup};
+
+/// A running server, and its standard error.
+struct Serving {
+    child: Child,
+    /// Reads the rest of standard error.
+    log: JoinHandle<String>,
+    address: String,
+}
+
+impl Serving {
+    fn start(command: &mut Command) -> Serving {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let Some(address) = read_address(&mut log) else {
+            panic!("the server did not start: {}", child.wait().unwrap());
+        };
+        let log = std::thread::spawn(move || {
+            let mut rest = String::new();
+            log.read_to_string(&mut rest).unwrap();
+            rest
+        });
+        Serving { child, log, address }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Posts lines of JSON while the answer is read.
+    fn post_lines(&self, path: &str, lines: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut reader = stream.try_clone().unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/jsonl\r\n\
+             Content-Length: {}\r\n\r\n",
+            lines.len()
+        );
+        std::thread::scope(|scope| {
+            let answer = scope.spawn(move || {
+                let mut answer = String::new();
+                // A rejected batch is closed before it is sent.
+                let _ = reader.read_to_string(&mut answer);
+                answer
+            });
+            let _ = stream.write_all((head + lines).as_bytes());
+            answer.join().unwrap()
+        })
+    }
+
+    /// Sends a signal, and returns the exit code and the rest of the log.
+    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let code = self.child.wait().unwrap().code();
+        (code, self.log.join().unwrap())
+    }
+}
+
+/// The address in the line that a server writes when it is ready; `None` if it has ended.
+fn read_address(log: &mut impl BufRead) -> Option<String> {
+    loop {
+        let mut line = String::new();
+        if log.read_line(&mut line).unwrap() == 0 {
+            return None;
+        }
+        if let Some((_, rest)) = line.split_once("listening on http://") {
+            return rest.split_once(',').map(|(address, _)| address.to_string());
+        }
+    }
+}
+
+/// A directory with an index of `documents` in `docs`.
+fn indexed(documents: u64) -> Workspace {
+    let workspace = Workspace::new();
+    let words = |number: u64| {
+        format!("solid state disk n{number} m{} {}", number % 97, "page ".repeat(number as usize % 50))
+    };
+    let line =
+        |number| format!("{{\"id\":\"d{number}\",\"title\":\"t{number}\",\"text\":\"{}\"}}\n", words(number));
+    workspace.file("docs.jsonl", (0..documents).map(line).collect::<String>());
+    workspace.ok("index docs.jsonl --out docs");
+    workspace
+}
+
+#[test]
+fn a_signal_stops_the_server_with_exit_code_0() {
+    let workspace = indexed(300);
+    let serve = |arguments: &[&str]| {
+        let mut command = workspace.command(["serve", "docs", "--listen", "127.0.0.1:0", "--dram", "64M"]);
+        Serving::start(command.args(arguments))
+    };
+    for signal in ["-TERM", "-INT"] {
+        let server = serve(&["--slow", "0", "--log-queries"]);
+        let answer = server.get("/api/v1/indexes/docs/search?q=disk+n7");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains("\"id\":\"d7\""), "{answer}");
+        let (code, log) = server.end(signal);
+        assert_eq!(code, Some(0), "{log}");
+        for part in
+            ["\"route\":\"/api/v1/indexes/{index}/search\"", "\"query\":\"disk n7\"", "\"event\":\"stopped\""]
+        {
+            assert!(log.contains(part), "{part} is not in {log}");
+        }
+    }
+    // The pages that were hot are read again.
+    assert!(std::fs::metadata(workspace.path("docs/hot-pages")).unwrap().len() > 0);
+    let server = serve(&["--quiet"]);
+    assert!(server.get("/health/ready").starts_with("HTTP/1.1 200"));
+    let (code, log) = server.end("-TERM");
+    assert_eq!(code, Some(0));
+    assert!(!log.contains("\"route\""), "{log}");
+}
+
+#[test]
+fn wrong_arguments_end_with_one_line_and_exit_code_2() {
+    let workspace = indexed(300);
+    for (arguments, message) in [
+        ("serve", "DIR"),
+        ("serve /nonexistent", "no such directory"),
+        ("serve docs --listen 0.0.0.0:0", "--insecure"),
+        ("serve docs --listen here", "--listen"),
+        ("serve docs --listen 127.0.0.1:0 --dram 1M", "--dram"),
+    ] {
+        let output = workspace.run(arguments);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+        assert!(error.contains(message), "{arguments}: {error}");
+    }
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let workspace = indexed(300);
+    let mut command = workspace.command(["serve", "docs", "--listen", "127.0.0.1:0", "--dram", "64M"]);
+    let mut server = Serving::start(command.args(["--drain-delay", "60"]));
+    let pid = server.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let began = Instant::now();
+    // The first signal is taken when health checks fail.
+    while server.get("/health/ready").starts_with("HTTP/1.1 200") {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(server.child.wait().unwrap().code(), Some(130));
+}
+
+/// Many connections, searches with snippets, explanations, batches, documents and metrics at once.
+#[test]
+fn a_server_keeps_to_the_smallest_accepted_budget() {
+    let workspace = indexed(60_000);
+    let rejected = workspace.run("serve docs --listen 127.0.0.1:0 --dram 2M");
+    let error = String::from_utf8(rejected.stderr).unwrap();
+    let least = error.split_once("too small: ").and_then(|(_, rest)| rest.split(' ').next());
+    let least: Size = least.unwrap_or_else(|| panic!("{error}")).parse().unwrap();
+    let least = least.of(0);
+    assert!(least < 40 << 20, "{least} bytes");
+    let Some(group) = ControlGroup::new("serve", least + least / 5) else { return };
+    let (docs, least) = (workspace.path("docs").display().to_string(), least.to_string());
+    let server =
+        Serving::start(&mut group.command(&["serve", &docs, "--listen", "127.0.0.1:0", "--dram", &least]));
+    let searches = "/api/v1/indexes/docs/search?q=";
+    let paths = [
+        format!("{searches}disk+n7*&k=1000"),
+        format!("{searches}page+solid+state&k=100"),
+        format!("{searches}%2Bsolid+%2Bpage+m7&explain=true"),
+        format!("{searches}m1*&count=true"),
+        "/api/v1/indexes/docs/documents/d59999".to_string(),
+        "/api/v1/indexes/docs/terms?limit=1000".to_string(),
+        "/metrics".to_string(),
+        "/api/v1/stats/history".to_string(),
+    ];
+    let queries = (0..3000).map(|number| format!("{{\"qid\":\"{number}\",\"query\":\"disk m{number}\"}}\n"));
+    let queries: String = queries.collect();
+    let answered = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..32 {
+            let (server, paths, answered) = (&server, &paths, &answered);
+            scope.spawn(move || {
+                for request in 0..25 {
+                    let answer = server.get(&paths[(thread + request) % paths.len()]);
+                    let status = &answer["HTTP/1.1 ".len()..][..3];
+                    assert!(["200", "400", "429"].contains(&status), "{answer}");
+                    answered.fetch_add(usize::from(status == "200"), Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let answer = server.post_lines("/api/v1/indexes/docs/batch?k=100", &queries);
+                assert!(answer.contains("\"qid\":\"2999\"") || answer.contains(" 429 "), "{answer}");
+            });
+        }
+    });
+    assert!(answered.into_inner() > 200);
+    assert_eq!(group.kills(), 0);
+    assert_eq!(server.end("-TERM").0, Some(0));
+}

@@ -1,0 +1,92 @@
+//! What all requests to a server share.
+
+use crate::admission::AdmissionControl;
+use crate::catalog::Catalog;
+use crate::connection::Connections;
+use crate::history::History;
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::options::{BATCHES_MAX, Limits, ServerOptions};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+use tokio::sync::{Semaphore, watch};
+
+/// How far a server has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stopping {
+    No,
+    /// Health checks say that the server stops.
+    Announced,
+    /// No connection is accepted.
+    Closing,
+    /// Requests in progress are cancelled.
+    Cancelling,
+}
+
+/// Bytes of memory that requests take a part of, in units of 1 KiB.
+pub(crate) struct MemoryShare {
+    pub(crate) units: Arc<Semaphore>,
+    pub(crate) max: u32,
+}
+
+/// Bytes of a unit of a [`MemoryShare`].
+pub(crate) const UNIT: usize = 1 << 10;
+
+/// State of a server.
+pub(crate) struct ServerState {
+    pub(crate) options: ServerOptions,
+    pub(crate) catalog: Catalog,
+    pub(crate) admission: Arc<AdmissionControl>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) bodies: MemoryShare,
+    pub(crate) answers: MemoryShare,
+    /// Batches in progress.
+    pub(crate) batches: Arc<Semaphore>,
+    /// Reads of terms, ids and stored documents by threads of their own.
+    pub(crate) blocking: Arc<Semaphore>,
+    pub(crate) metrics: Metrics,
+    pub(crate) history: History,
+    pub(crate) log: Arc<Log>,
+    pub(crate) began: Instant,
+    stopping: OnceLock<watch::Receiver<Stopping>>,
+}
+
+/// Threads that read terms, ids and stored documents.
+const BLOCKING_THREADS: usize = 2;
+
+impl MemoryShare {
+    fn new(bytes: usize) -> MemoryShare {
+        let max = (bytes / UNIT) as u32;
+        MemoryShare { units: Arc::new(Semaphore::new(max as usize)), max }
+    }
+}
+
+impl ServerState {
+    pub(crate) fn new(options: ServerOptions, catalog: Catalog, log: Arc<Log>) -> ServerState {
+        let limits = Limits::of(options.dram);
+        ServerState {
+            admission: AdmissionControl::new(catalog.threads(), options.wait_max),
+            connections: Connections::new(limits.connections),
+            bodies: MemoryShare::new(limits.bodies),
+            answers: MemoryShare::new(limits.answers),
+            batches: Arc::new(Semaphore::new(BATCHES_MAX)),
+            blocking: Arc::new(Semaphore::new(BLOCKING_THREADS)),
+            metrics: Metrics::default(),
+            history: History::default(),
+            began: Instant::now(),
+            stopping: OnceLock::new(),
+            options,
+            catalog,
+            log,
+        }
+    }
+
+    pub(crate) fn set_stopping(&self, stopping: watch::Receiver<Stopping>) {
+        // It is set once.
+        let _ = self.stopping.set(stopping);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.get().is_some_and(|stopping| *stopping.borrow() > Stopping::No)
+    }
+}
