@@ -9,7 +9,7 @@ use std::io::IoSlice;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -34,6 +34,9 @@ const BODY: Duration = Duration::from_secs(30);
 /// Age of a connection that gives way to a new one, at least: without a request, and with a part of a body.
 const EVICTABLE: Duration = Duration::from_millis(100);
 const EVICTABLE_BODY: Duration = Duration::from_millis(250);
+
+/// Bytes of a body that are discarded before a connection is closed, at most.
+const DISCARDED_BYTES: usize = 4 << 20;
 
 /// Bits of a phase.
 const PHASE_BITS: u32 = 3;
@@ -70,6 +73,8 @@ pub(crate) struct Connection {
     write_waits: AtomicU64,
     /// Bytes that were written since.
     written: AtomicU64,
+    /// Whether a part of the body of the last request may not have been read.
+    leaves_body: AtomicBool,
     /// What ends with the answer whose bytes are being written.
     unwritten: Mutex<Option<Box<dyn AnswerEnd>>>,
     /// Tells its task to end.
@@ -107,6 +112,7 @@ impl Connection {
             requests: AtomicU64::new(0),
             write_waits: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            leaves_body: AtomicBool::new(false),
             unwritten: Mutex::default(),
             close: Notify::new(),
             is_reserved: AtomicBool::new(is_reserved),
@@ -121,8 +127,15 @@ impl Connection {
         self.phase.store(self.millis() << PHASE_BITS | phase as u64, Ordering::Relaxed);
     }
 
+    /// Before the connection is closed, the rest of the body of the last request is read, so that the client
+    /// reads the answer: a connection with unread bytes is reset.
+    pub(crate) fn leave_body(&self) {
+        self.leaves_body.store(true, Ordering::Relaxed);
+    }
+
     /// Begins a request; returns its number.
     pub(crate) fn begin(&self) -> u64 {
+        self.leaves_body.store(false, Ordering::Relaxed);
         self.set_phase(Phase::Busy);
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -292,11 +305,13 @@ impl Drop for OpenConnection {
 pub(crate) struct WatchedStream {
     stream: TcpStream,
     connection: Arc<Connection>,
+    /// Bytes of a body that are discarded after the shutdown, and one more; 0 before.
+    left: usize,
 }
 
 impl WatchedStream {
     pub(crate) fn new(stream: TcpStream, connection: Arc<Connection>) -> WatchedStream {
-        WatchedStream { stream, connection }
+        WatchedStream { stream, connection, left: 0 }
     }
 
     fn record_write(&self, written: &Poll<std::io::Result<usize>>) {
@@ -366,6 +381,25 @@ impl AsyncWrite for WatchedStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        if self.left == 0 {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+            if !self.connection.leaves_body.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            self.left = DISCARDED_BYTES;
+            // It has as much time as headers.
+            self.connection.set_phase(Phase::Headers);
+        }
+        let mut bytes = [0; 4096];
+        while self.left > 1 {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            let read = buffer.filled().len();
+            if read == 0 {
+                break;
+            }
+            self.left = self.left.saturating_sub(read).max(1);
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -68,6 +68,7 @@ pub(crate) async fn answer(
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(connection.clone());
     let mut record = RequestRecord::new(&state, &connection, number, &request);
+    let has_body = !request.body().is_end_stream();
     let mut checked = check(&state, &request);
     if checked.is_ok() && !is_check(&request) {
         checked = admit_connection(&state, &connection).await;
@@ -87,6 +88,9 @@ pub(crate) async fn answer(
         }
     };
     let mut response = record.finish(answered);
+    if has_body && !response.status().is_success() {
+        connection.leave_body();
+    }
     if state.is_stopping() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }

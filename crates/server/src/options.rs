@@ -10,8 +10,9 @@ use tierdex::EngineOptions;
 /// Bytes of the headers of a request, at most: also the size of the buffers of hyper.
 pub(crate) const HEADER_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes of the buffers of a connection in the kernel, which doubles them.
-pub(crate) const SEND_BUFFER_BYTES: u32 = 32 << 10;
+/// Bytes of the buffers of a connection in the kernel, which doubles them. With less than a segment of the
+/// loopback device in the buffer of sent bytes, long answers wait 40 ms for each acknowledgement.
+pub(crate) const SEND_BUFFER_BYTES: u32 = 64 << 10;
 pub(crate) const RECEIVE_BUFFER_BYTES: u32 = 16 << 10;
 
 /// Bytes of a connection: its task, the buffers of hyper, and those of the kernel.
@@ -79,11 +80,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// 32 connections with a budget of 50 MB, and 256 with 400 MB or more.
+    /// 24 connections with a budget of 50 MB, 128 with 400 MB, and 256 with 800 MB or more.
     pub(crate) fn of(dram: u64) -> Limits {
         let share = |divisor: u64, least: u64, most: u64| (dram / divisor).clamp(least, most) as usize;
         Limits {
-            connections: share(1_562_500, 32, 256),
+            connections: share(3_125_000, 24, 256),
             bodies: share(64, 2 << 20, 8 << 20),
             answers: share(32, 4 << 20, 16 << 20),
         }

@@ -105,8 +105,9 @@ pub(crate) async fn evaluate(
 ) -> Result<Found, ApiError> {
     let PreparedSearch { request, shape, deadline, answer_bytes } = search;
     let until = Instant::now() + deadline;
-    let memory = answer_memory(state, answer_bytes).await?;
+    // First, so that searches that wait for memory count as waiting.
     let admitted = state.admission.admit(shape, deadline).map_err(|wait| would_wait(state, wait))?;
+    let memory = answer_memory(state, answer_bytes).await?;
     let request = request.deadline(until);
     let submitted = match admitted.is_quick_alone {
         true => tokio::task::block_in_place(|| engine.submit_here(request, || false)),
