@@ -30,6 +30,8 @@ enum Command {
     Search(cmd::search::SearchCommandArguments),
     /// Answer one query and report the strategy, and the blocks and reads of each posting list
     Explain(cmd::explain::ExplainCommandArguments),
+    /// Complete the last word of a query, and correct words that no document contains
+    Suggest(cmd::suggest::SuggestCommandArguments),
     /// Answer searches over HTTP, with a page to search and to see the server work
     Serve(cmd::serve::ServeCommandArguments),
     /// Answer a file of queries and write a TREC run
@@ -89,6 +91,7 @@ fn run_command(command: Command) -> Outcome {
         Command::Explain(arguments) => {
             (cmd::explain::run_explain(arguments), Some(open::joined_path(&arguments.query.dirs())))
         }
+        Command::Suggest(arguments) => (cmd::suggest::run_suggest(arguments), one(&arguments.dir)),
         Command::Serve(arguments) => {
             (cmd::serve::run_serve(arguments), Some(open::joined_path(&arguments.dirs)))
         }

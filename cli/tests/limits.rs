@@ -20,6 +20,11 @@ fn running_out_of_memory_ends_with_one_line() {
     workspace.file("docs.zst", zstd::encode_all(long_documents().as_bytes(), 3).unwrap());
     workspace.file("q", "q1\tcat\n");
     workspace.ok("index docs.jsonl --out i");
+    let run_within = |megabytes: u64, arguments: &str| {
+        run(&workspace, &format!("prlimit --as={}", megabytes << 20), arguments)
+    };
+    // With less the system cannot load the program.
+    let least = (8..64).find(|megabytes| run_within(*megabytes, "--version").status.success()).unwrap();
     let mut exhausted = 0;
     for arguments in [
         "index docs.jsonl --out new --replace --threads 1",
@@ -27,8 +32,8 @@ fn running_out_of_memory_ends_with_one_line() {
         "search i cat -k 20000 --format json",
         "batch i --queries q --run r -k 20000",
     ] {
-        for megabytes in (14u64..30).chain([32, 40, 48, 4096]) {
-            let output = run(&workspace, &format!("prlimit --as={}", megabytes << 20), arguments);
+        for megabytes in (least..least + 16).chain([least + 18, least + 26, least + 34, 4096]) {
+            let output = run_within(megabytes, arguments);
             let error = String::from_utf8_lossy(&output.stderr);
             // The program cannot be loaded, or the C library ends it: no memory for thread-local storage.
             let c_library = ["cannot allocate memory in static TLS", "failed to register TLS destructor"];

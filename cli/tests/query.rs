@@ -65,3 +65,16 @@ fn empty_queries_and_too_large_numbers_are_errors() {
     let words = "byte 10: 99999999999 behind `~` is too large; at most 4294967295 can be asked for";
     assert_failed(&workspace.run_with(["search", "i", query]), 2, words);
 }
+
+#[test]
+fn suggest_completes_and_corrects() {
+    let workspace = Workspace::new();
+    workspace.file("d.jsonl", "{\"text\":\"solid state disk\"}\n{\"text\":\"disks and a disk\"}\n");
+    workspace.ok("index d.jsonl --out i");
+    let output = workspace.ok("suggest i solit dis");
+    assert_eq!(output, "disk  (2 documents)\ndisks  (1 document)\ndid you mean: solid dis\n");
+    let json = workspace.ok("suggest i --format json sta");
+    assert_eq!(json, "{\"completions\":[{\"word\":\"state\",\"documents\":1}],\"correction\":null}\n");
+    let output = workspace.run("suggest i x --field none");
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -19,3 +19,4 @@ pub mod merge;
 pub mod search;
 pub mod serve;
 pub mod stats;
+pub mod suggest;

@@ -38,7 +38,11 @@ pub struct ServeCommandArguments {
     /// Address and port to listen on; port 0 is any free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8765")]
     listen: SocketAddr,
-    /// Let everybody who can reach the address search: there are no keys
+    /// File with the keys of clients, one a line: a name, the role read, and the SHA-256 of the key. Requests
+    /// then need `Authorization: Bearer KEY`, or the key as the password of `Basic`
+    #[arg(long, value_name = "FILE")]
+    api_keys: Option<PathBuf>,
+    /// Without keys, let everybody who can reach the address search
     #[arg(long)]
     insecure: bool,
     /// Accept this value of the header Host, beside the names of this machine; may be repeated
@@ -82,6 +86,7 @@ pub fn run_serve(arguments: &ServeCommandArguments) -> Outcome {
     let options = ServerOptions {
         dirs: arguments.dirs.clone(),
         listen: arguments.listen,
+        keys: arguments.api_keys.clone(),
         insecure: arguments.insecure,
         allowed_hosts: arguments.allow_host.clone(),
         dram,

@@ -32,6 +32,8 @@ pub(crate) enum ApiErrorKind {
     NotFound,
     /// The commit that the request names is not open any more.
     Generation,
+    /// The request has no key, or one that is not known.
+    Unauthorized,
     /// The request has another host or comes from another site than is allowed.
     Forbidden,
     /// The path has no such method.
@@ -94,6 +96,7 @@ impl ApiError {
             ApiErrorKind::Draining => StatusCode::SERVICE_UNAVAILABLE,
             ApiErrorKind::NotFound => StatusCode::NOT_FOUND,
             ApiErrorKind::Generation => StatusCode::CONFLICT,
+            ApiErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
             ApiErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ApiErrorKind::Method => StatusCode::METHOD_NOT_ALLOWED,
             ApiErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -129,6 +132,11 @@ impl IntoResponse for ApiError {
         let mut response = self.status().into_response();
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.kind == ApiErrorKind::Unauthorized {
+            // A browser asks for a user and a password, which is the key.
+            let basic = HeaderValue::from_static("Basic realm=\"tierdex\", charset=\"UTF-8\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, basic);
         }
         response.extensions_mut().insert(self);
         response

@@ -48,6 +48,8 @@ struct RequestRecord {
     /// Number of the request on its connection.
     number: u64,
     id: String,
+    /// Name of its key; empty if there are no keys.
+    key: String,
     method: Method,
     route: String,
     /// 499 until the answer was written.
@@ -70,6 +72,9 @@ pub(crate) async fn answer(
     let mut record = RequestRecord::new(&state, &connection, number, &request);
     let has_body = !request.body().is_end_stream();
     let mut checked = check(&state, &request);
+    if checked.is_ok() && !is_health(&request) {
+        checked = state.keys.check(request.headers()).map(|name| record.key = name.to_string());
+    }
     if checked.is_ok() && !is_check(&request) {
         checked = admit_connection(&state, &connection).await;
     }
@@ -111,10 +116,14 @@ pub(crate) async fn record_route(request: Request, next: Next) -> Response {
     response
 }
 
+/// Whether a request is a health check, which needs no key.
+fn is_health(request: &Request) -> bool {
+    request.uri().path().starts_with("/health/")
+}
+
 /// Whether a request is a health check, or for metrics: they are answered by a server that is busy or stops.
 fn is_check(request: &Request) -> bool {
-    let path = request.uri().path();
-    path.starts_with("/health/") || path == "/metrics"
+    is_health(request) || request.uri().path() == "/metrics"
 }
 
 /// Waits until another connection can be closed for this one, if there are too many.
@@ -181,6 +190,7 @@ impl RequestRecord {
             connection: connection.clone(),
             number,
             id: given.map_or_else(next_request_id, str::to_string),
+            key: String::new(),
             method: request.method().clone(),
             route: "other".to_string(),
             status: CLIENT_CLOSED,
@@ -227,6 +237,7 @@ impl RequestRecord {
         let search = self.search.as_ref();
         self.state.log.write(&RequestLine {
             request: &self.id,
+            key: Some(&*self.key).filter(|key| !key.is_empty()),
             method: self.method.as_str(),
             route: &self.route,
             status: self.status,
@@ -243,6 +254,8 @@ impl RequestRecord {
 #[derive(Serialize)]
 struct RequestLine<'r> {
     request: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'r str>,
     method: &'r str,
     route: &'r str,
     status: u16,

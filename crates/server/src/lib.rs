@@ -17,6 +17,7 @@ mod exchange;
 mod explain;
 mod extract;
 mod history;
+mod keys;
 mod listen;
 mod log;
 mod metrics;
@@ -33,6 +34,7 @@ pub use explain::{ExplainedList, ExplainedNode, ExplainedQuery, ExplainedSegment
 pub use options::ServerOptions;
 
 use catalog::Catalog;
+use keys::Keys;
 use log::Log;
 use state::ServerState;
 use std::net::SocketAddr;
@@ -53,10 +55,11 @@ const PROCESSORS_PER_THREAD: usize = 8;
 /// does not exist, or the memory budget is too small; [`Error::Failed`] if the address cannot be used; else
 /// as [`Engine::new`](tierdex::Engine::new).
 pub fn serve(options: ServerOptions, stop: &StopSignal, ready: impl FnOnce(SocketAddr)) -> Result<()> {
-    if !options.listen.ip().is_loopback() && !options.insecure {
+    let keys = options.keys.as_deref().map(Keys::read).transpose()?.unwrap_or_default();
+    if !options.listen.ip().is_loopback() && !keys.are_required() && !options.insecure {
         return Err(Error::Usage(format!(
-            "{} can be reached from other machines, and the server has no keys: give --insecure to let everybody \
-             search, or listen on 127.0.0.1 behind a proxy",
+            "{} can be reached from other machines, and there are no keys: give --api-keys FILE, or --insecure to \
+             let everybody search",
             options.listen
         )));
     }
@@ -76,7 +79,7 @@ pub fn serve(options: ServerOptions, stop: &StopSignal, ready: impl FnOnce(Socke
     let address = listener.local_addr().map_err(|error| failed("cannot listen", error))?;
     let log = Arc::new(Log::start().map_err(|error| failed("cannot start a thread", error))?);
     let catalog = Catalog::open(&options, &log)?;
-    let state = Arc::new(ServerState::new(options, catalog, log));
+    let state = Arc::new(ServerState::new(options, keys, catalog, log));
     std::thread::scope(|scope| {
         let _close = CloseCatalog(&state.catalog);
         scope.spawn(|| state.catalog.refresh(&state.log));

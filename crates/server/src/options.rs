@@ -44,7 +44,9 @@ pub struct ServerOptions {
     pub dirs: Vec<PathBuf>,
     /// The address to listen on; port 0 is any free port.
     pub listen: SocketAddr,
-    /// Whether the address may be reached from other machines: there are no keys, so each client may search.
+    /// A file with the keys of clients: without one, every client may search.
+    pub keys: Option<PathBuf>,
+    /// Whether the address may be reached from other machines although there are no keys.
     pub insecure: bool,
     /// Values of the header `Host` that are accepted beside those of the address.
     pub allowed_hosts: Vec<String>,

@@ -4,6 +4,7 @@ use crate::admission::AdmissionControl;
 use crate::catalog::Catalog;
 use crate::connection::Connections;
 use crate::history::History;
+use crate::keys::Keys;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::options::{BATCHES_MAX, Limits, ServerOptions};
@@ -35,6 +36,7 @@ pub(crate) const UNIT: usize = 1 << 10;
 /// State of a server.
 pub(crate) struct ServerState {
     pub(crate) options: ServerOptions,
+    pub(crate) keys: Keys,
     pub(crate) catalog: Catalog,
     pub(crate) admission: Arc<AdmissionControl>,
     pub(crate) connections: Arc<Connections>,
@@ -62,7 +64,7 @@ impl MemoryShare {
 }
 
 impl ServerState {
-    pub(crate) fn new(options: ServerOptions, catalog: Catalog, log: Arc<Log>) -> ServerState {
+    pub(crate) fn new(options: ServerOptions, keys: Keys, catalog: Catalog, log: Arc<Log>) -> ServerState {
         let limits = Limits::of(options.dram);
         ServerState {
             admission: AdmissionControl::new(catalog.threads(), options.wait_max),
@@ -76,6 +78,7 @@ impl ServerState {
             began: Instant::now(),
             stopping: OnceLock::new(),
             options,
+            keys,
             catalog,
             log,
         }

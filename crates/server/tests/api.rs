@@ -155,6 +155,18 @@ fn terms_and_tokens_are_those_of_the_index() {
 }
 
 #[test]
+fn suggestions_complete_and_correct() {
+    let (_folder, server) = served();
+    let answer = server.get("/api/v1/indexes/docs/suggest?q=memry%20seg").json();
+    assert_eq!(answer["completions"][0]["word"], "segment");
+    assert_eq!(answer["completions"][0]["text"], "memry segment");
+    assert_eq!(answer["correction"], "memory seg");
+    let none = server.get("/api/v1/indexes/docs/suggest?q=").json();
+    assert_eq!(none, json!({ "completions": [], "correction": null }));
+    assert_eq!(server.get("/api/v1/indexes/docs/suggest?q=a&field=none").error_kind(), "usage");
+}
+
+#[test]
 fn a_batch_is_answered_in_order() {
     let (_folder, server) = served();
     let texts = queries();
@@ -301,4 +313,33 @@ fn statistics_have_each_line_of_the_memory_report() {
     assert!(sum <= 64 << 20, "{sum}");
     assert_eq!(stats["server"]["requests"], json!(1));
     assert_eq!(stats["engine"]["requests"]["interactive"]["answered"], json!(1));
+}
+
+#[test]
+fn requests_need_a_key_if_there_are_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    write_index(&folder.path().join("docs"), 0..10);
+    // The SHA-256 of `0123456789abcdef`.
+    let digest = "9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f";
+    let keys = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(keys.path(), format!("web read {digest}\n")).unwrap();
+    let mut options = options(&[folder.path()]);
+    options.keys = Some(keys.path().to_path_buf());
+    // Another address is allowed with keys.
+    options.listen = "0.0.0.0:0".parse().unwrap();
+    let server = TestServer::start(options);
+    let get = |path: &str, headers: &str| {
+        let mut client = server.connect();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").as_bytes());
+        client.answer().unwrap()
+    };
+    for path in [&*format!("{SEARCH}?q=disk"), "/", "/metrics", "/openapi.json", "/nothing"] {
+        let answer = get(path, "Authorization: Bearer 0123456789abcdeX\r\n");
+        assert_eq!((answer.status, &*answer.error_kind()), (401, "unauthorized"), "{path}");
+        assert!(answer.header("www-authenticate").unwrap().starts_with("Basic"));
+    }
+    assert_eq!(get("/health/ready", "").status, 200);
+    let search = format!("{SEARCH}?q=disk");
+    assert_eq!(get(&search, "Authorization: Bearer 0123456789abcdef\r\n").status, 200);
+    assert_eq!(get("/", "X-API-Key: 0123456789abcdef\r\n").status, 200);
 }

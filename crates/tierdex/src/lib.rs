@@ -16,6 +16,7 @@
 //! | search indexes one by one | [`Engine::for_indexes`], [`AttachedIndex`] |
 //! | show hits | [`Snapshot::highlighter`], [`Snapshot::snippet`], [`Snapshot::stored`] |
 //! | look at a commit | [`Index`], [`Snapshot`], [`Snapshot::terms`], [`check`], [`copy_index`] |
+//! | complete and correct what a user types | [`Snapshot::suggest`] |
 //! | see how a query is evaluated | [`Snapshot::explain`], [`explain`] |
 //! | analyse text as the index does | [`analysis`] |
 //! | forecast the speed of caches of several sizes | [`advise`] |
@@ -137,7 +138,7 @@ pub use index::{
     CheckReport, Document, DocumentRef, Index, IndexWriter, Merge, OpenMode, SearchHit, SearchOptions,
     SkippedTokens, StopSignal, StoredDocument, WriterOptions, check, check_id, copy_index, run_id,
 };
-pub use query::{Query, TermStats};
+pub use query::{Query, Suggestions, TermStats};
 pub use rank::{Bm25, Scorer, Statistics};
 pub use schema::Schema;
 #[doc(inline)]

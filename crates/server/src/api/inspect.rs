@@ -163,7 +163,7 @@ pub(crate) async fn list_terms(
     Ok(memory.with(Json(answer.await?)))
 }
 
-fn field_number(schema: &Schema, name: Option<&str>) -> Result<usize, ApiError> {
+pub(super) fn field_number(schema: &Schema, name: Option<&str>) -> Result<usize, ApiError> {
     let Some(name) = name else { return Ok(0) };
     schema.field(name).ok_or_else(|| {
         let names: Vec<&str> = schema.fields.iter().map(|field| &*field.name).collect();

@@ -7,6 +7,7 @@ mod indexes;
 mod inspect;
 mod search;
 mod stats;
+mod suggest;
 
 use crate::exchange::{method_not_allowed, not_found, record_route};
 use crate::page::page_routes;
@@ -36,6 +37,7 @@ pub(crate) fn router(state: &Arc<ServerState>) -> Router {
         .routes(routes!(documents::get_document))
         .routes(routes!(inspect::analyze))
         .routes(routes!(inspect::list_terms))
+        .routes(routes!(suggest::suggest))
         .routes(routes!(stats::get_stats))
         .routes(routes!(stats::get_history));
     let (router, openapi) = OpenApiRouter::with_openapi(Api::openapi())

@@ -195,11 +195,39 @@ function route() {
   search(setControls(location.hash));
 }
 
+// Suggestions
+
+/** Shows completions of the last word, and a correction, as buttons. */
+async function suggest() {
+  const [index, text] = [byId("index").value, box.value];
+  const place = byId("suggestions");
+  const path = `${pathOf(index)}/suggest?${new URLSearchParams({ q: text })}`;
+  const answer = text.trim() === "" ? null : await request(path).catch(() => null);
+  // The text may have changed meanwhile, or there is nothing to suggest.
+  if (box.value !== text || byId("index").value !== index) return;
+  const buttons = (answer?.completions ?? []).map(({ word, text }) => suggestion(word, text));
+  if (answer?.correction) buttons.push("Did you mean ", suggestion(answer.correction, answer.correction));
+  place.replaceChildren(...buttons);
+  place.hidden = buttons.length === 0;
+}
+
+function suggestion(shown, text) {
+  const button = make("button", { type: "button", className: "suggestion" }, shown);
+  button.addEventListener("click", () => {
+    box.value = text;
+    box.focus();
+    settle();
+    update();
+  });
+  return button;
+}
+
 /** Writes the controls into the fragment and searches. */
 function update() {
   clearTimeout(typeTimer);
   typeTimer = 0;
   shownFragment = fragmentOfControls();
+  suggest();
   if (shownFragment !== location.hash) {
     history[isTyping ? "replaceState" : "pushState"](null, "", shownFragment);
   }

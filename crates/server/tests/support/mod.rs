@@ -35,6 +35,7 @@ pub fn options(dirs: &[&Path]) -> ServerOptions {
     ServerOptions {
         dirs: dirs.iter().map(|dir| dir.to_path_buf()).collect(),
         listen: "127.0.0.1:0".parse().unwrap(),
+        keys: None,
         insecure: false,
         allowed_hosts: Vec::new(),
         dram: 64 << 20,

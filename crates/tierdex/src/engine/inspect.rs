@@ -3,7 +3,8 @@
 use super::preview::{Preview, PreviewOptions};
 use super::{request::SearchRequest, snapshot::Snapshot};
 use crate::index::{Explanation, HitIds, PreviewBytes, SearchHit};
-use crate::query::{Marks, Query, TermStats};
+use crate::limits::QUERY_BYTES_MAX;
+use crate::query::{Marks, Query, Suggestions, TermStats};
 use crate::segment::read::{BlockSource, FILES};
 use crate::text::{Analyzer, Snippet, snippet};
 use crate::{Error, Result};
@@ -198,6 +199,37 @@ impl Snapshot {
         limit: usize,
     ) -> Result<Vec<TermStats>> {
         self.searcher().terms(field, prefix, after, limit)
+    }
+
+    /// What a user may mean by a text that is being typed: at most `limit` completions of its last word, and
+    /// other words in place of those that no document contains. `field` is the number of the field in the
+    /// schema. Suggestions are terms of the index; none if they are stems.
+    ///
+    /// ```
+    /// # use tierdex::{Engine, EngineOptions, IndexWriter, Merge, Schema, WriterOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// # let mut writer = IndexWriter::create(&dir, Schema::default(), WriterOptions::default())?;
+    /// # writer.add("1", [("text", "solid state disk disks")])?;
+    /// # writer.commit(Merge::Keep)?;
+    /// let snapshot = Engine::open(&dir, &EngineOptions::new())?.snapshot();
+    /// let suggestions = snapshot.suggest(0, "solit di", 5)?;
+    /// assert_eq!(suggestions.completions[0].term, "disk");
+    /// assert_eq!(suggestions.correction.as_deref(), Some("solid di"));
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the dictionary cannot be read or is damaged; [`Error::Query`] when the text is
+    /// longer than a query may be.
+    ///
+    /// # Panics
+    /// If the schema has no field of this number.
+    pub fn suggest(&self, field: usize, text: &str, limit: usize) -> Result<Suggestions> {
+        if text.len() > QUERY_BYTES_MAX {
+            return Err(Error::query(format!("the text is longer than {QUERY_BYTES_MAX} bytes")));
+        }
+        self.searcher().suggest(field, text, limit)
     }
 
     /// Calls `body` with each hit and its external id, in the order of `hits`. Ids are read from disk, in

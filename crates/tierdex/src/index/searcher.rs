@@ -16,7 +16,8 @@ use crate::{
         initial_threshold,
     },
     query::{
-        Marks, Query, QueryPlan, RankingInputs, SegmentLists, TermStats, collect_statistics, terms_after,
+        Marks, Query, QueryPlan, RankingInputs, SegmentLists, Suggestions, TermStats, collect_statistics,
+        suggest, terms_after,
     },
     rank::{Bm25, CollectionStats, LengthNorms, Scorer, SharedThreshold, Statistics, TopK},
     segment::read::{BUFFER_BYTES_MAX, BUFFER_BYTES_MIN, BlockSource, FILES, Files, OpenSegment},
@@ -368,6 +369,11 @@ impl Searcher {
         limit: usize,
     ) -> Result<Vec<TermStats>> {
         terms_after(self.lists(&FILES), field, prefix, after, limit)
+    }
+
+    /// What a user may mean by a text that is searched in a field.
+    pub fn suggest(&self, field: usize, text: &str, limit: usize) -> Result<Suggestions> {
+        suggest(self.lists(&FILES), field, &self.index.schema().fields[field], text, limit)
     }
 
     /// The segment that contains a document, and the number of the document in it.
