@@ -13,7 +13,6 @@
 //!    and a load that does not end is not.
 
 use crate::shape::{SHAPES, SearchShape};
-use hdrhistogram::Histogram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +20,7 @@ use std::time::{Duration, Instant};
 const OVERLOAD_WAIT_MIN: Duration = Duration::from_millis(1);
 const OVERLOAD: Duration = Duration::from_secs(1);
 
-/// Weight of the newest measurement in an average, and of the newest in that of all requests.
+/// Weight of the newest measurement in a moving average.
 const WEIGHT: f64 = 0.1;
 
 /// The work of a request before any was measured, in seconds.
@@ -213,11 +212,6 @@ impl Drop for Admitted {
             self.end(Instant::now(), false);
         }
     }
-}
-
-/// A histogram of microseconds up to a minute, within 1%.
-pub(crate) fn latency_histogram<C: hdrhistogram::Counter>() -> Histogram<C> {
-    Histogram::new_with_bounds(1, 60_000_000, 2).expect("the bounds are valid")
 }
 
 #[cfg(test)]

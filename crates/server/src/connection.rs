@@ -31,7 +31,7 @@ const WRITE_BYTES: u64 = 16 << 10;
 /// Time of a body.
 const BODY: Duration = Duration::from_secs(30);
 
-/// Age of a connection that gives way to a new one, at least: without a request, and with a part of a body.
+/// Minimum age of a connection that is closed for a new one: without a request, and with a partial body.
 const EVICTABLE: Duration = Duration::from_millis(100);
 const EVICTABLE_BODY: Duration = Duration::from_millis(250);
 

@@ -1,11 +1,11 @@
 //! Search over HTTP: a JSON API, a page, health checks and metrics, for one index or for a folder of them.
 //!
-//! A request is checked, admitted if it would not wait for long ([`ServerOptions`] has no knob for it: see
-//! `admission`), and evaluated by the threads of an [`Engine`](tierdex::Engine), which serves all indexes
-//! within one memory budget. The memory of connections, bodies and answers is a part of the budget. The
-//! threads of HTTP only parse requests and write answers.
+//! A request is checked, admitted if it would not wait for long (`admission`), and evaluated by the threads
+//! of an [`Engine`](tierdex::Engine), which serves all indexes within one memory budget. The memory of
+//! connections, bodies and answers is a part of the budget. The threads of HTTP parse requests and write
+//! answers; they evaluate only a search that is alone and short.
 //!
-//! This is the only crate of the project that is async or knows JSON, beside the commands.
+//! Of the libraries only this one is async and knows JSON.
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -1,6 +1,5 @@
 //! Counters and histograms of the requests to a server.
 
-use crate::admission::latency_histogram;
 use hdrhistogram::Histogram as Latencies;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -35,7 +34,7 @@ pub(crate) struct Metrics {
     pub(crate) request_seconds: Histogram,
     pub(crate) queue_seconds: Histogram,
     pub(crate) read_bytes: Histogram,
-    /// Microseconds of the searches since the last sample.
+    /// Microseconds of the searches since the last sample, up to a minute, within 1%.
     recent: Mutex<Latencies<u32>>,
 }
 
@@ -83,7 +82,7 @@ impl Default for Metrics {
             request_seconds: seconds(),
             queue_seconds: seconds(),
             read_bytes: Histogram::new(exponential_buckets(4096.0, 4.0, 10)),
-            recent: Mutex::new(latency_histogram()),
+            recent: Mutex::new(Latencies::new_with_bounds(1, 60_000_000, 2).expect("the bounds are valid")),
         }
     }
 }

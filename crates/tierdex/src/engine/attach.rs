@@ -74,7 +74,7 @@ impl Engine {
 
 /// The memory for the metadata of the other indexes, and for commits to them.
 struct AttachedMemory {
-    /// Bytes on disk only, and commits to come.
+    /// Bytes if dictionaries and skip data are on disk, and if they are in DRAM.
     least: u64,
     whole: u64,
     /// Whether dictionaries, skip data and norms are in DRAM, as far as those of the first index are.

@@ -163,12 +163,11 @@ impl TotalHits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestCost {
-    /// Bytes of memory that each of its evaluations reserved, beside the request and its result; 0 if the
-    /// number of matches was known without an evaluation.
+    /// Bytes of memory that an evaluation of its plan reserves, beside the request and its result.
     pub memory: u64,
     /// Pages of 4 KiB that were requested from the cache; one that was requested again counts again.
     pub pages: u64,
-    /// Those that were not cached.
+    /// Those that were not cached, or still being read for another request.
     pub pages_missed: u64,
 }
 

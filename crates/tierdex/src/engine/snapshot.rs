@@ -189,7 +189,7 @@ impl Snapshot {
         self.searcher.stored(document)
     }
 
-    /// As [`Snapshot::stored`], but reads at most `bytes` bytes of the document, from its beginning
+    /// As [`Snapshot::stored`], but reads about `bytes` bytes of the document, from its beginning
     /// ([`StoredDocument::is_cut`]).
     ///
     /// # Errors

@@ -28,7 +28,8 @@ const CORRECTED_MAX: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Suggestions {
-    /// Terms that begin with the last word of the text, those in most documents first.
+    /// Terms that begin with the last word of the text, those in most documents first; of a short prefix, the
+    /// best of its first 20,000 terms in the order of their bytes.
     pub completions: Vec<TermStats>,
     /// The part of the text that a completion replaces: its last word. Empty without completions.
     pub completed: Range<usize>,
