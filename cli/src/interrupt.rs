@@ -1,9 +1,13 @@
 //! Handles SIGINT, SIGTERM and SIGHUP. By default a signal ends the command with one line and exit code 130.
 //! A command can register another action: raise a stop flag, or remove an unfinished file before the exit.
+//! SIGHUP may tell a server to read files again.
 
 use crate::failure::{Failure, Outcome};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{ffi::CString, os::unix::ffi::OsStrExt};
 use tierdex::StopSignal;
 use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory};
@@ -12,8 +16,8 @@ use tierdex::io::{exit_with_line, keep_ignored_signals, remove_on_out_of_memory}
 enum SignalAction {
     /// Ends the process.
     Exit,
-    /// Raises the stop flag; the operation cancels itself.
-    Raise(StopSignal),
+    /// Raises the stop flag; the operation cancels itself. If there is a second flag, SIGHUP sets it instead.
+    Raise(StopSignal, Option<Arc<AtomicBool>>),
     /// Removes an unfinished file and ends the process.
     Remove(PathBuf),
 }
@@ -36,18 +40,24 @@ impl Drop for SignalGuard {
 /// # Errors
 /// If the thread cannot be started.
 pub fn install_handler() -> Outcome {
-    keep_ignored_signals(|| ctrlc::set_handler(handle_signal)).map_err(|error| {
-        let reason = match error {
-            ctrlc::Error::System(error) => error.to_string(),
-            error => error.to_string(),
-        };
-        Failure::Failed(format!("cannot start the thread that handles Ctrl-C: {reason}"))
-    })
+    let installed = keep_ignored_signals(|| Signals::new([SIGHUP, SIGINT, SIGTERM]));
+    let started = installed.and_then(|mut signals| {
+        let thread = std::thread::Builder::new().name("signals".to_string());
+        thread.spawn(move || signals.forever().for_each(handle_signal))
+    });
+    started
+        .map(drop)
+        .map_err(|error| Failure::Failed(format!("cannot start the thread that handles Ctrl-C: {error}")))
 }
 
 /// Makes signals raise `stop` instead of ending the process, until the guard is dropped.
 pub fn raise_on_signal(stop: StopSignal) -> SignalGuard {
-    *lock_action() = SignalAction::Raise(stop);
+    raise_or_reload_on_signal(stop, None)
+}
+
+/// As [`raise_on_signal`]; SIGHUP sets `reload` instead, if there is one.
+pub fn raise_or_reload_on_signal(stop: StopSignal, reload: Option<Arc<AtomicBool>>) -> SignalGuard {
+    *lock_action() = SignalAction::Raise(stop, reload);
     SignalGuard(())
 }
 
@@ -89,11 +99,14 @@ fn lock_action() -> MutexGuard<'static, SignalAction> {
     SIGNAL_ACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn handle_signal() {
+fn handle_signal(signal: i32) {
     let message = match &*lock_action() {
+        SignalAction::Raise(_, Some(reload)) if signal == SIGHUP => {
+            return reload.store(true, Ordering::Relaxed);
+        }
         // The second signal does not wait for the cancellation.
-        SignalAction::Raise(stop) if stop.check().is_err() => "interrupted twice",
-        SignalAction::Raise(stop) => return stop.raise(),
+        SignalAction::Raise(stop, _) if stop.check().is_err() => "interrupted twice",
+        SignalAction::Raise(stop, _) => return stop.raise(),
         SignalAction::Remove(path) if std::fs::remove_file(path).is_ok() => {
             "interrupted; the run was not written"
         }

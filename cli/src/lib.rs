@@ -28,6 +28,7 @@ mod read_costs;
 mod run_file;
 mod run_ids;
 pub mod schema_flags;
+mod serve_settings;
 pub mod size;
 mod tally;
 pub mod usage;

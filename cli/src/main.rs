@@ -93,7 +93,7 @@ fn run_command(command: Command) -> Outcome {
         }
         Command::Suggest(arguments) => (cmd::suggest::run_suggest(arguments), one(&arguments.dir)),
         Command::Serve(arguments) => {
-            (cmd::serve::run_serve(arguments), Some(open::joined_path(&arguments.dirs)))
+            (cmd::serve::run_serve(arguments), Some(open::joined_path(arguments.dirs())))
         }
         Command::Batch(arguments) => {
             (cmd::batch::run_batch(arguments), Some(open::joined_path(&arguments.dirs)))

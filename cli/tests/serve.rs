@@ -35,8 +35,13 @@ impl Serving {
     }
 
     fn get(&self, path: &str) -> String {
+        self.get_with(path, "Accept: */*")
+    }
+
+    fn get_with(&self, path: &str, header: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -143,6 +148,99 @@ fn wrong_arguments_end_with_one_line_and_exit_code_2() {
         assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
         assert!(error.contains(message), "{arguments}: {error}");
     }
+}
+
+#[test]
+fn flags_variables_and_a_file_give_the_settings_in_this_order() {
+    let workspace = indexed(300);
+    workspace.file(
+        "conf/serve.toml",
+        "dirs = [\"../docs\"]\nlisten = \"127.0.0.1:0\"\ndram = \"64M\"\nslow = 7\nquiet = true\n",
+    );
+    let mut command =
+        workspace.command(["serve", "--config", "conf/serve.toml", "--slow=8", "--print-config"]);
+    let output = command.env("TIERDEX_SLOW", "9").env("TIERDEX_DRAIN", "3").output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines = ["dirs = [\"conf/../docs\"]", "dram = 67108864", "slow = 8", "quiet = true", "drain = 3"];
+    for line in lines.iter().chain(&["wait-max = 100", "insecure = false"]) {
+        assert!(printed.lines().any(|printed| printed == *line), "{line} is not in {printed}");
+    }
+    // What is printed is such a file.
+    workspace.file("again.toml", printed.clone());
+    let again = workspace.run("serve --config again.toml --print-config");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), printed);
+    let server = Serving::start(&mut workspace.command(["serve", "--config", "conf/serve.toml"]));
+    assert!(server.get("/api/v1/indexes/docs/search?q=disk").starts_with("HTTP/1.1 200"));
+    assert_eq!(server.end("-HUP").0, Some(0));
+
+    for (text, message) in [
+        ("slow = 1\nlisten = \"here\"\n", "conf/serve.toml, line 2: "),
+        ("\n\nspeed = 1\n", "conf/serve.toml, line 3: unknown field `speed`"),
+        ("dram = \"lots\"", "conf/serve.toml, line 1: "),
+        ("dirs = \n", "conf/serve.toml, line 1: "),
+        ("slow = 1", "no directory"),
+        ("dirs = [\"../docs\"]\ntls-cert = \"cert.pem\"", "--tls-key"),
+    ] {
+        workspace.file("conf/serve.toml", text);
+        let output = workspace.run("serve --config conf/serve.toml");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}: {error}");
+        assert!(error.contains(message) && error.lines().count() == 1, "{text}: {error}");
+    }
+}
+
+#[test]
+fn the_unit_of_systemd_and_its_settings_are_valid() {
+    let workspace = Workspace::new();
+    let deploy = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy");
+    let settings = deploy.join("serve.toml");
+    let mut command = workspace.command(["serve", "--print-config", "--config"]);
+    let output = command.arg(&settings).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("dram = 536870912"), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    let unit = std::fs::read_to_string(deploy.join("tierdex.service")).unwrap();
+    // The program is not installed where the unit expects it.
+    let unit = unit.replace("/usr/local/bin/tierdex", env!("CARGO_BIN_EXE_tierdex"));
+    let unit = workspace.file("tierdex.service", unit);
+    match Command::new("systemd-analyze").arg("verify").arg(unit).output() {
+        Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => println!("skipped, systemd-analyze does not start: {error}"),
+    }
+}
+
+#[test]
+fn sighup_reads_the_keys_again() {
+    let workspace = indexed(300);
+    // The SHA-256 of the keys.
+    let first = "9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f";
+    let second = "3465f6e6975baa864ca957f0914ecda9bf7eb601ac31ac20a5dc3d329279a843";
+    workspace.file("keys", format!("web read {first}\n"));
+    let mut command = workspace.command(["serve", "docs", "--listen", "127.0.0.1:0", "--dram", "64M"]);
+    let server = Serving::start(command.args(["--api-keys", "keys"]));
+    let pid = server.child.id().to_string();
+    let status = |key: &str| {
+        let header = format!("Authorization: Bearer {key}");
+        server.get_with("/api/v1/indexes", &header)["HTTP/1.1 ".len()..][..3].to_string()
+    };
+    assert_eq!(status("0123456789abcdef"), "200");
+    assert_eq!(status("fedcba9876543210"), "401");
+    workspace.file("keys", format!("other read {second}\n"));
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    let began = Instant::now();
+    while status("fedcba9876543210") == "401" {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(status("fedcba9876543210"), "200");
+    assert_eq!(status("0123456789abcdef"), "401");
+    // A wrong file changes nothing.
+    workspace.file("keys", "no key");
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(status("fedcba9876543210"), "200");
+    let (code, log) = server.end("-TERM");
+    assert_eq!(code, Some(0));
+    assert!(log.contains("keys, line 1"), "{log}");
 }
 
 #[test]

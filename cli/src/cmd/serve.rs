@@ -1,20 +1,17 @@
 //! `tierdex serve`: answers searches over HTTP.
 
-use super::search::parse_threads;
-use crate::failure::{Failure, Outcome};
-use crate::memory_flags::parse_bytes;
+use crate::failure::{Failure, Outcome, output_error};
+use crate::serve_settings::ServeSettings;
 use crate::{interrupt, messages, size};
 use clap::Args;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tierdex::io::available_memory;
 use tierdex::{EngineOptions, ReadCosts, StopSignal};
-use tierdex_server::{ServerOptions, serve};
-
-/// The default budget: a part of the available memory, at least.
-const AVAILABLE_DIVISOR: u64 = 4;
-const DRAM_MIN: u64 = 64 << 20;
+use tierdex_server::{ServerOptions, TlsFiles, serve};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -28,90 +25,91 @@ within a second. Documents are added by `tierdex index` or the libraries.
 
 A request that would wait for long is rejected with status 429 and the header
 Retry-After. SIGTERM and Ctrl-C stop the server when the requests in progress
-have ended; a second signal stops it at once. The log is one JSON object a line
-on standard error.
+have ended; a second signal stops it at once. With --api-keys or --tls-cert,
+SIGHUP reads their files again. The log is one JSON object a line on standard
+error.
+
+A file of --config has entries with the names of the flags, such as
+`dram = \"512M\"` and `dirs = [\"indexes\"]`; its paths are relative to
+its folder. A flag wins over its environment variable, and both over the file.
 ")]
 pub struct ServeCommandArguments {
-    /// Directories of indexes, or of folders that contain them
-    #[arg(required = true, value_name = "DIR")]
-    pub dirs: Vec<PathBuf>,
-    /// Address and port to listen on; port 0 is any free port
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8765")]
-    listen: SocketAddr,
-    /// File with the keys of clients, one a line: a name, the role read, and the SHA-256 of the key. Requests
-    /// then need `Authorization: Bearer KEY`, or the key as the password of `Basic`
-    #[arg(long, value_name = "FILE")]
-    api_keys: Option<PathBuf>,
-    /// Without keys, let everybody who can reach the address search
+    #[command(flatten)]
+    settings: ServeSettings,
+    /// TOML file with settings
+    #[arg(long, value_name = "FILE", env = "TIERDEX_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+    /// Print all settings as such a file, and do not serve
     #[arg(long)]
-    insecure: bool,
-    /// Accept this value of the header Host, beside the names of this machine; may be repeated
-    #[arg(long, value_name = "HOST")]
-    allow_host: Vec<String>,
-    /// Memory budget of the process in bytes, such as 512M [default: a quarter of the available memory]
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    dram: Option<u64>,
-    /// Number of threads that evaluate searches [default: number of processors]
-    #[arg(long, value_name = "N", value_parser = parse_threads)]
-    threads: Option<usize>,
+    print_config: bool,
     /// What reads of the device cost, in nanoseconds for 1, 4, 16 and 64 pages of 4 KiB [default: measured at
     /// the start]
     #[arg(long, value_name = "NS,NS,NS,NS")]
     read_costs: Option<ReadCosts>,
-    /// Milliseconds that a search may have to wait for a thread; one that would wait longer is rejected, and
-    /// while searches are rejected, others wait at most as long as an average search takes
-    #[arg(long, value_name = "MS", default_value_t = 100)]
-    wait_max: u64,
-    /// Milliseconds after which a search is logged with its memory and reads
-    #[arg(long, value_name = "MS", default_value_t = 500)]
-    slow: u64,
-    /// Log the queries of slow searches
-    #[arg(long)]
-    log_queries: bool,
-    /// Log slow searches and events only, not every request
-    #[arg(long)]
-    quiet: bool,
-    /// Seconds that a stopping server waits for requests in progress
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    drain: u64,
-    /// Seconds that a stopping server goes on accepting connections, while /health/ready fails
-    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
-    drain_delay: u64,
+}
+
+impl ServeCommandArguments {
+    /// The directories on the command line.
+    pub fn dirs(&self) -> &[PathBuf] {
+        &self.settings.dirs
+    }
 }
 
 pub fn run_serve(arguments: &ServeCommandArguments) -> Outcome {
-    let available = || available_memory().map_or(DRAM_MIN, |bytes| bytes / AVAILABLE_DIVISOR);
-    let dram = arguments.dram.unwrap_or_else(|| available().max(DRAM_MIN));
-    let costs = arguments.read_costs.iter();
-    let options = ServerOptions {
-        dirs: arguments.dirs.clone(),
-        listen: arguments.listen,
-        keys: arguments.api_keys.clone(),
-        insecure: arguments.insecure,
-        allowed_hosts: arguments.allow_host.clone(),
-        dram,
-        threads: arguments.threads,
-        engine: costs.fold(EngineOptions::new(), |options, costs| options.read_costs(*costs)),
-        drain: Duration::from_secs(arguments.drain),
-        drain_delay: Duration::from_secs(arguments.drain_delay),
-        wait_max: Duration::from_millis(arguments.wait_max),
-        slow: Duration::from_millis(arguments.slow),
-        log_queries: arguments.log_queries,
-        log_requests: !arguments.quiet,
-    };
-    let stop = StopSignal::default();
-    let _guard = interrupt::raise_on_signal(stop.clone());
+    let file = arguments.config.as_deref().map(ServeSettings::read).transpose()?.unwrap_or_default();
+    let settings = arguments.settings.with(&file)?;
+    if arguments.print_config {
+        let printed = std::io::stdout().write_all(settings.to_toml()?.as_bytes());
+        return printed.map_err(output_error);
+    }
+    let options = server_options(settings, arguments.read_costs)?;
+    let (stop, reload) = (StopSignal::default(), Arc::<AtomicBool>::default());
+    let reloads = options.keys.is_some() || options.tls.is_some();
+    let _guard = interrupt::raise_or_reload_on_signal(stop.clone(), reloads.then(|| reload.clone()));
+    let (dram, scheme) = (options.dram, if options.tls.is_some() { "https" } else { "http" });
     let ready = |address: SocketAddr| {
         messages::print_message(format_args!(
-            "listening on http://{address}, with {} of memory; Ctrl-C stops",
+            "listening on {scheme}://{address}, with {} of memory; Ctrl-C stops",
             size::show_bytes(dram)
         ));
     };
-    serve(options, &stop, ready).map_err(|error| match error {
+    serve(options, &stop, &reload, ready).map_err(|error| match error {
         // The message names the budget of the engine; here is the flag.
         tierdex::Error::Usage(message) if message.starts_with("a budget of ") => {
             Failure::Usage(format!("{message}; --dram sets it"))
         }
         error => error.into(),
+    })
+}
+
+/// Options with all settings, of which none is left out but those without a default.
+fn server_options(settings: ServeSettings, costs: Option<ReadCosts>) -> Outcome<ServerOptions> {
+    let missing = |what: &str| Failure::Usage(format!("{what} is not set"));
+    let millis = |value: Option<u64>| Duration::from_millis(value.unwrap_or_default());
+    let seconds = |value: Option<u64>| Duration::from_secs(value.unwrap_or_default());
+    if settings.dirs.is_empty() {
+        return Err(missing("no directory is given: DIR, or `dirs` in the file; it"));
+    }
+    let tls = match (settings.tls_cert, settings.tls_key) {
+        (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
+        (None, None) => None,
+        _ => return Err(Failure::Usage("--tls-cert and --tls-key need each other".to_string())),
+    };
+    Ok(ServerOptions {
+        dirs: settings.dirs,
+        listen: settings.listen.ok_or_else(|| missing("--listen"))?,
+        keys: settings.api_keys,
+        tls,
+        insecure: settings.insecure == Some(true),
+        allowed_hosts: settings.allow_host,
+        dram: settings.dram.ok_or_else(|| missing("--dram"))?,
+        threads: settings.threads,
+        engine: costs.into_iter().fold(EngineOptions::new(), |options, costs| options.read_costs(costs)),
+        drain: seconds(settings.drain),
+        drain_delay: seconds(settings.drain_delay),
+        wait_max: millis(settings.wait_max),
+        slow: millis(settings.slow),
+        log_queries: settings.log_queries == Some(true),
+        log_requests: settings.quiet != Some(true),
     })
 }

@@ -3,6 +3,7 @@
 
 use crate::api_error::{ApiError, ApiErrorKind, ErrorBody, cut};
 use crate::connection::{AnswerEnd, Connection};
+use crate::keys::{KeyUse, Role};
 use crate::metrics::RouteLabels;
 use crate::options::{MEMORY_WAIT, RESERVED_CONNECTIONS};
 use crate::record::{AnswerMemory, SearchRecord};
@@ -48,8 +49,8 @@ struct RequestRecord {
     /// Number of the request on its connection.
     number: u64,
     id: String,
-    /// Name of its key; empty if there are no keys.
-    key: String,
+    /// Its key, if there are keys.
+    key: Option<KeyUse>,
     method: Method,
     route: String,
     /// 499 until the answer was written.
@@ -73,7 +74,13 @@ pub(crate) async fn answer(
     let has_body = !request.body().is_end_stream();
     let mut checked = check(&state, &request);
     if checked.is_ok() && !is_health(&request) {
-        checked = state.keys.check(request.headers()).map(|name| record.key = name.to_string());
+        let role = if is_monitoring(&request) { Role::Monitor } else { Role::Read };
+        checked = state.keys.check(request.headers(), role).map(|used| record.key = used);
+        if let Err(error) = &checked
+            && error.kind == ApiErrorKind::Overloaded
+        {
+            state.metrics.refused.quota();
+        }
     }
     if checked.is_ok() && !is_check(&request) {
         checked = admit_connection(&state, &connection).await;
@@ -119,6 +126,12 @@ pub(crate) async fn record_route(request: Request, next: Next) -> Response {
 /// Whether a request is a health check, which needs no key.
 fn is_health(request: &Request) -> bool {
     request.uri().path().starts_with("/health/")
+}
+
+/// Whether a request is for metrics or statistics of the server.
+fn is_monitoring(request: &Request) -> bool {
+    let path = request.uri().path();
+    path == "/metrics" || path == "/api/v1/stats" || path == "/api/v1/stats/history"
 }
 
 /// Whether a request is a health check, or for metrics: they are answered by a server that is busy or stops.
@@ -190,7 +203,7 @@ impl RequestRecord {
             connection: connection.clone(),
             number,
             id: given.map_or_else(next_request_id, str::to_string),
-            key: String::new(),
+            key: None,
             method: request.method().clone(),
             route: "other".to_string(),
             status: CLIENT_CLOSED,
@@ -237,7 +250,7 @@ impl RequestRecord {
         let search = self.search.as_ref();
         self.state.log.write(&RequestLine {
             request: &self.id,
-            key: Some(&*self.key).filter(|key| !key.is_empty()),
+            key: self.key.as_ref().map(KeyUse::name),
             method: self.method.as_str(),
             route: &self.route,
             status: self.status,
@@ -355,9 +368,12 @@ impl HttpBody for RecordedBody {
 
 impl Drop for RecordedBody {
     fn drop(&mut self) {
-        let Some(record) = self.record.take().filter(|_| self.has_ended || self.body.is_end_stream()) else {
+        let Some(mut record) = self.record.take().filter(|_| self.has_ended || self.body.is_end_stream())
+        else {
             return;
         };
+        // Before the client has the answer, and sends its next request.
+        record.key.iter_mut().for_each(KeyUse::end);
         let connection = record.connection.clone();
         connection.keep_until_written(Box::new(WrittenAnswer { record, status: self.status }));
     }

@@ -29,9 +29,11 @@ mod sampling;
 mod search;
 mod shape;
 mod state;
+mod tls;
 
 pub use explain::{ExplainedList, ExplainedNode, ExplainedQuery, ExplainedSegment};
 pub use options::ServerOptions;
+pub use tls::TlsFiles;
 
 use catalog::Catalog;
 use keys::Keys;
@@ -40,22 +42,31 @@ use state::ServerState;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Duration;
 use tierdex::{Error, Result, StopSignal};
+use tls::Tls;
 
 /// Processors for each thread of HTTP: one is enough for eight that search.
 const PROCESSORS_PER_THREAD: usize = 8;
 
 /// Serves until `stop` is raised, and then until the requests in progress have ended. Calls `ready` with the
-/// address when all indexes are open and requests are accepted.
+/// address when all indexes are open and requests are accepted. When `reload` is set, reads the files of keys
+/// and of the certificate again, and clears it.
 ///
 /// # Errors
 /// [`Error::Usage`] if the address is not a loopback address and the options do not allow that, a directory
-/// does not exist, or the memory budget is too small; [`Error::Failed`] if the address cannot be used; else
-/// as [`Engine::new`](tierdex::Engine::new).
-pub fn serve(options: ServerOptions, stop: &StopSignal, ready: impl FnOnce(SocketAddr)) -> Result<()> {
+/// does not exist, a file of keys or certificates is wrong, or the memory budget is too small;
+/// [`Error::Failed`] if the address cannot be used; else as [`Engine::new`](tierdex::Engine::new).
+pub fn serve(
+    options: ServerOptions,
+    stop: &StopSignal,
+    reload: &AtomicBool,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<()> {
     let keys = options.keys.as_deref().map(Keys::read).transpose()?.unwrap_or_default();
+    let tls = options.tls.as_ref().map(Tls::read).transpose()?;
     if !options.listen.ip().is_loopback() && !keys.are_required() && !options.insecure {
         return Err(Error::Usage(format!(
             "{} can be reached from other machines, and there are no keys: give --api-keys FILE, or --insecure to \
@@ -79,7 +90,7 @@ pub fn serve(options: ServerOptions, stop: &StopSignal, ready: impl FnOnce(Socke
     let address = listener.local_addr().map_err(|error| failed("cannot listen", error))?;
     let log = Arc::new(Log::start().map_err(|error| failed("cannot start a thread", error))?);
     let catalog = Catalog::open(&options, &log)?;
-    let state = Arc::new(ServerState::new(options, keys, catalog, log));
+    let state = Arc::new(ServerState::new(options, keys, tls, catalog, log));
     std::thread::scope(|scope| {
         let _close = CloseCatalog(&state.catalog);
         scope.spawn(|| state.catalog.refresh(&state.log));
@@ -87,7 +98,7 @@ pub fn serve(options: ServerOptions, stop: &StopSignal, ready: impl FnOnce(Socke
             let sampled = state.clone();
             tokio::spawn(async move { sampling::sample_each_second(&sampled).await });
             ready(address);
-            listen::run(listener, &state, stop).await;
+            listen::run(listener, &state, stop, reload).await;
         });
     });
     // Requests that were cancelled hold the state for a moment.

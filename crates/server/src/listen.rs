@@ -5,10 +5,11 @@
 //! requests in progress end, or are cancelled when the time for them is over.
 
 use crate::api::router;
-use crate::connection::{OpenConnection, WatchedStream};
+use crate::connection::{OpenConnection, Phase, WatchedStream};
 use crate::exchange::answer;
 use crate::options::{HEADER_BYTES_MAX, RECEIVE_BUFFER_BYTES, RESERVED_CONNECTIONS, SEND_BUFFER_BYTES};
 use crate::state::{ServerState, Stopping};
+use crate::tls::Tls;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,8 +17,10 @@ use hyper_util::rt::TokioIo;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tierdex::StopSignal;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
@@ -30,6 +33,12 @@ const POLL_STOP: Duration = Duration::from_millis(20);
 
 /// Time between the announcement that the server stops and the end of accepting connections, at least.
 const ANNOUNCED: Duration = Duration::from_millis(100);
+
+/// Time of the handshake of TLS.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// Bytes of an answer that TLS holds before they are sent.
+const TLS_SEND_BYTES: usize = 16 << 10;
 
 /// Connections that wait to be accepted, at most.
 const BACKLOG: u32 = 128;
@@ -51,13 +60,23 @@ pub(crate) fn open_listener(address: SocketAddr) -> std::io::Result<TcpListener>
 }
 
 /// Serves until the signal says stop, and all requests have ended or were cancelled.
-pub(crate) async fn run(listener: TcpListener, state: &Arc<ServerState>, stop: &StopSignal) {
+pub(crate) async fn run(
+    listener: TcpListener,
+    state: &Arc<ServerState>,
+    stop: &StopSignal,
+    reload: &AtomicBool,
+) {
     let router = router(state);
     let (stopping, watched) = watch::channel(Stopping::No);
     state.set_stopping(watched.clone());
     let accepting = tokio::spawn(accept(listener, state.clone(), router, watched.clone()));
     let watching = tokio::spawn(close_connections(state.clone(), watched));
     while stop.check().is_ok() {
+        if reload.swap(false, Ordering::Relaxed) {
+            let state = state.clone();
+            // It reads files.
+            drop(tokio::task::spawn_blocking(move || state.reload()));
+        }
         tokio::time::sleep(POLL_STOP).await;
     }
     state.log.event("stopping: waiting for requests in progress");
@@ -119,9 +138,33 @@ async fn serve(
 ) {
     // A small answer is sent at once.
     let _ = stream.set_nodelay(true);
+    let stream = WatchedStream::new(stream, opened.connection.clone());
+    let Some(acceptor) = state.tls.as_ref().map(Tls::acceptor) else {
+        return serve_http(stream, opened, state, router, stopping).await;
+    };
+    let connection = &opened.connection;
+    let accepted = acceptor.accept_with(stream, |tls| tls.set_buffer_limit(Some(TLS_SEND_BYTES)));
+    let accepted = tokio::select! {
+        accepted = tokio::time::timeout(HANDSHAKE, accepted) => accepted,
+        () = connection.close.notified() => return,
+        _ = stopping.wait_for(|stopping| *stopping >= Stopping::Closing) => return,
+    };
+    // Of a failed handshake the client knows the reason.
+    let Ok(Ok(stream)) = accepted else { return };
+    connection.set_phase(Phase::New);
+    serve_http(stream, opened, state, router, stopping).await;
+}
+
+async fn serve_http(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    opened: OpenConnection,
+    state: Arc<ServerState>,
+    router: Router,
+    mut stopping: watch::Receiver<Stopping>,
+) {
     let connection = &opened.connection;
     let service = service_fn(|request| answer(state.clone(), connection.clone(), router.clone(), request));
-    let stream = TokioIo::new(WatchedStream::new(stream, connection.clone()));
+    let stream = TokioIo::new(stream);
     let mut http = http1::Builder::new();
     http.max_headers(HEADERS_MAX).max_buf_size(HEADER_BYTES_MAX).keep_alive(true);
     let mut served = pin!(http.serve_connection(stream, service));

@@ -22,6 +22,7 @@ pub(crate) struct Refused {
     wait: AtomicU64,
     bytes: AtomicU64,
     connections: AtomicU64,
+    quota: AtomicU64,
     body: AtomicU64,
 }
 
@@ -54,18 +55,24 @@ impl Refused {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The key had too many requests in progress.
+    pub(crate) fn quota(&self) {
+        self.quota.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The body was too large or too slow.
     pub(crate) fn body(&self) {
         self.body.fetch_add(1, Ordering::Relaxed);
     }
 
     /// All, with their reasons.
-    pub(crate) fn counts(&self) -> [(&'static str, u64); 4] {
+    pub(crate) fn counts(&self) -> [(&'static str, u64); 5] {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [
             ("wait", load(&self.wait)),
             ("bytes", load(&self.bytes)),
             ("connections", load(&self.connections)),
+            ("quota", load(&self.quota)),
             ("body", load(&self.body)),
         ]
     }

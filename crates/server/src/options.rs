@@ -1,5 +1,6 @@
 //! Options of a server, and the limits that follow from its memory budget.
 
+use crate::tls::TlsFiles;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -18,6 +19,9 @@ pub(crate) const RECEIVE_BUFFER_BYTES: u32 = 16 << 10;
 /// Bytes of a connection: its task, the buffers of hyper, and those of the kernel.
 const CONNECTION_BYTES: u64 =
     (16 << 10) + 3 * HEADER_BYTES_MAX as u64 + 2 * (SEND_BUFFER_BYTES + RECEIVE_BUFFER_BYTES) as u64;
+
+/// Bytes of a connection for TLS: its state, and the buffers of both directions.
+const TLS_BYTES: u64 = 40 << 10;
 
 /// Connections beyond the limit: for health checks and metrics, and for requests that wait until another
 /// connection can be closed.
@@ -46,6 +50,8 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// A file with the keys of clients: without one, every client may search.
     pub keys: Option<PathBuf>,
+    /// The certificate; without one, connections are not encrypted.
+    pub tls: Option<TlsFiles>,
     /// Whether the address may be reached from other machines although there are no keys.
     pub insecure: bool,
     /// Values of the header `Host` that are accepted beside those of the address.
@@ -93,8 +99,9 @@ impl Limits {
     }
 
     /// The lines of the memory report.
-    pub(crate) fn memory(self) -> [(&'static str, u64); 6] {
-        let connections = (self.connections + RESERVED_CONNECTIONS) as u64 * CONNECTION_BYTES;
+    fn memory(self, has_tls: bool) -> [(&'static str, u64); 6] {
+        let connection = CONNECTION_BYTES + if has_tls { TLS_BYTES } else { 0 };
+        let connections = (self.connections + RESERVED_CONNECTIONS) as u64 * connection;
         let batches = BATCHES_MAX * (BATCH_LINES_BYTES + BATCH_ANSWERS_BYTES);
         [
             ("HTTP server", SERVER_BYTES),
@@ -115,7 +122,7 @@ impl ServerOptions {
 
     /// The options of the engine, with the budget and the memory of the server.
     pub(crate) fn engine_options(&self) -> EngineOptions {
-        let lines = Limits::of(self.dram).memory().into_iter();
+        let lines = Limits::of(self.dram).memory(self.tls.is_some()).into_iter();
         let options = self.engine.clone().dram(self.dram).threads(self.threads());
         lines.fold(options, |options, (what, bytes)| options.other_memory(what, bytes))
     }

@@ -8,6 +8,7 @@ use crate::keys::Keys;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::options::{BATCHES_MAX, Limits, ServerOptions};
+use crate::tls::Tls;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
@@ -37,6 +38,7 @@ pub(crate) const UNIT: usize = 1 << 10;
 pub(crate) struct ServerState {
     pub(crate) options: ServerOptions,
     pub(crate) keys: Keys,
+    pub(crate) tls: Option<Tls>,
     pub(crate) catalog: Catalog,
     pub(crate) admission: Arc<AdmissionControl>,
     pub(crate) connections: Arc<Connections>,
@@ -64,7 +66,13 @@ impl MemoryShare {
 }
 
 impl ServerState {
-    pub(crate) fn new(options: ServerOptions, keys: Keys, catalog: Catalog, log: Arc<Log>) -> ServerState {
+    pub(crate) fn new(
+        options: ServerOptions,
+        keys: Keys,
+        tls: Option<Tls>,
+        catalog: Catalog,
+        log: Arc<Log>,
+    ) -> ServerState {
         let limits = Limits::of(options.dram);
         ServerState {
             admission: AdmissionControl::new(catalog.threads(), options.wait_max),
@@ -79,9 +87,22 @@ impl ServerState {
             stopping: OnceLock::new(),
             options,
             keys,
+            tls,
             catalog,
             log,
         }
+    }
+
+    /// Reads the keys and the certificate again. What cannot be read stays as it was.
+    pub(crate) fn reload(&self) {
+        for (what, read) in
+            [("keys", self.keys.reload()), ("certificate", self.tls.as_ref().map_or(Ok(()), Tls::reload))]
+        {
+            if let Err(error) = read {
+                self.log.event(&format!("the {what} in use did not change: {error}"));
+            }
+        }
+        self.log.event("keys and certificate were read again");
     }
 
     pub(crate) fn set_stopping(&self, stopping: watch::Receiver<Stopping>) {

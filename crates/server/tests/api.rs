@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use support::{Client, TestServer, WORDS, options, post_bytes, text_of, write_index};
 use tierdex::{Engine, EngineOptions, PreviewOptions, Query, SearchRequest, TotalHits};
 
@@ -319,10 +320,11 @@ fn statistics_have_each_line_of_the_memory_report() {
 fn requests_need_a_key_if_there_are_keys() {
     let folder = tempfile::tempdir().unwrap();
     write_index(&folder.path().join("docs"), 0..10);
-    // The SHA-256 of `0123456789abcdef`.
+    // The SHA-256 of `0123456789abcdef` and of `fedcba9876543210`.
     let digest = "9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f";
+    let monitor = "3465f6e6975baa864ca957f0914ecda9bf7eb601ac31ac20a5dc3d329279a843";
     let keys = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(keys.path(), format!("web read {digest}\n")).unwrap();
+    std::fs::write(keys.path(), format!("web read {digest} 1\nscraper monitor {monitor}\n")).unwrap();
     let mut options = options(&[folder.path()]);
     options.keys = Some(keys.path().to_path_buf());
     // Another address is allowed with keys.
@@ -342,4 +344,33 @@ fn requests_need_a_key_if_there_are_keys() {
     let search = format!("{SEARCH}?q=disk");
     assert_eq!(get(&search, "Authorization: Bearer 0123456789abcdef\r\n").status, 200);
     assert_eq!(get("/", "X-API-Key: 0123456789abcdef\r\n").status, 200);
+
+    let monitor = "X-API-Key: fedcba9876543210\r\n";
+    for path in ["/metrics", "/api/v1/stats", "/api/v1/stats/history"] {
+        assert_eq!(get(path, monitor).status, 200, "{path}");
+    }
+    for path in [&*search, "/", "/api/v1/indexes", "/openapi.json"] {
+        assert_eq!(get(path, monitor).error_kind(), "forbidden", "{path}");
+    }
+
+    // A request whose body has not arrived is in progress, after a moment.
+    let head = "Host: localhost\r\nX-API-Key: 0123456789abcdef\r\nContent-Type: application/json\r\n";
+    let began = std::time::Instant::now();
+    let (rejected, mut unfinished) = loop {
+        let mut unfinished = server.connect();
+        unfinished.send(format!("POST {SEARCH} HTTP/1.1\r\n{head}Content-Length: 17\r\n\r\n{{").as_bytes());
+        std::thread::sleep(Duration::from_millis(50));
+        let answer = get(&search, "X-API-Key: 0123456789abcdef\r\n");
+        if answer.status != 200 {
+            break (answer, unfinished);
+        }
+        assert!(began.elapsed().as_secs() < 10);
+    };
+    assert_eq!((rejected.status, &*rejected.error_kind()), (429, "overloaded"));
+    assert_eq!(rejected.header("retry-after"), Some("1"));
+    let metrics = get("/metrics", monitor).text();
+    assert!(!metrics.contains("tierdex_refused_total{reason=\"quota\"} 0\n"), "{metrics}");
+    unfinished.send(b"\"query\": \"disk\"}");
+    assert_eq!(unfinished.answer().unwrap().status, 200);
+    assert_eq!(get(&search, "X-API-Key: 0123456789abcdef\r\n").status, 200);
 }

@@ -204,7 +204,9 @@ fn wrong_options_are_rejected_at_the_start() {
     let fails = |change: &dyn Fn(&mut tierdex_server::ServerOptions)| {
         let mut options = options(&[folder.path()]);
         change(&mut options);
-        tierdex_server::serve(options, &Default::default(), |_| ()).unwrap_err().to_string()
+        tierdex_server::serve(options, &Default::default(), &Default::default(), |_| ())
+            .unwrap_err()
+            .to_string()
     };
     let message = fails(&|options| options.listen = "0.0.0.0:0".parse().unwrap());
     assert!(message.contains("--insecure"), "{message}");

@@ -5,6 +5,8 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use tierdex_server::{ServerOptions, serve};
 pub struct TestServer {
     pub address: SocketAddr,
     stop: StopSignal,
+    reload: Arc<AtomicBool>,
     thread: Option<JoinHandle<tierdex::Result<()>>>,
 }
 
@@ -36,6 +39,7 @@ pub fn options(dirs: &[&Path]) -> ServerOptions {
         dirs: dirs.iter().map(|dir| dir.to_path_buf()).collect(),
         listen: "127.0.0.1:0".parse().unwrap(),
         keys: None,
+        tls: None,
         insecure: false,
         allowed_hosts: Vec::new(),
         dram: 64 << 20,
@@ -55,17 +59,24 @@ impl TestServer {
         let (sender, receiver) = channel();
         let stop = StopSignal::default();
         let stopped = stop.clone();
-        let run = move || serve(options, &stopped, |address| sender.send(address).unwrap());
+        let reload = Arc::<AtomicBool>::default();
+        let reloaded = reload.clone();
+        let run = move || serve(options, &stopped, &reloaded, |address| sender.send(address).unwrap());
         let thread = std::thread::spawn(run);
         let Ok(address) = receiver.recv() else {
             panic!("the server did not start: {:?}", thread.join());
         };
-        TestServer { address, stop, thread: Some(thread) }
+        TestServer { address, stop, reload, thread: Some(thread) }
     }
 
     /// Tells the server to stop.
     pub fn raise(&self) {
         self.stop.raise();
+    }
+
+    /// Tells the server to read its keys and its certificate again.
+    pub fn reload(&self) {
+        self.reload.store(true, Ordering::Relaxed);
     }
 
     /// Stops the server and waits until it has ended.
@@ -180,6 +191,10 @@ impl Client {
 impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(given, _)| given == name).map(|(_, value)| &**value)
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
     }
 
     pub fn json(&self) -> Value {
