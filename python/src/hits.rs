@@ -103,7 +103,7 @@ impl Hits {
         source.ok_or_else(|| {
             usage_error(
                 py,
-                "these hits come from another process and have no texts: use Index.get or search again",
+                "these hits come from another process and have no texts: read them by `get`, or search again",
             )
         })
     }

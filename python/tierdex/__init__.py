@@ -18,6 +18,8 @@ if not sys.platform.startswith("linux"):
     raise ImportError("tierdex runs on Linux only: its engine needs io_uring or pread, and direct I/O")
 
 from . import ciff
+from ._client import AsyncClient, Client
+from ._client_types import ClientBatch, Completion, FieldInfo, Health, IndexInfo, Suggestions
 from ._errors import (
     BusyError,
     CancelledError,
@@ -30,6 +32,7 @@ from ._errors import (
     OverloadedError,
     QueryError,
     RangeError,
+    ServerError,
     StorageError,
     UsageError,
 )
@@ -40,17 +43,24 @@ from ._shards import MergedHit, MergedHits, merge_hits
 from ._tierdex import Batch, Column, Document, Hit, Hits, Statistics, __version__
 
 __all__ = [
+    "AsyncClient",
     "Batch",
     "BusyError",
     "CancelledError",
+    "Client",
+    "ClientBatch",
     "Column",
+    "Completion",
     "CorruptError",
     "Document",
     "Error",
     "ExpiredError",
+    "FieldInfo",
+    "Health",
     "Hit",
     "Hits",
     "Index",
+    "IndexInfo",
     "InternalError",
     "LimitError",
     "MergedHit",
@@ -60,8 +70,10 @@ __all__ = [
     "QueryError",
     "RangeError",
     "Schema",
+    "ServerError",
     "Statistics",
     "StorageError",
+    "Suggestions",
     "Term",
     "Text",
     "UsageError",

@@ -85,13 +85,25 @@ def path_names(paths: Any) -> list[str]:
     return names
 
 
-def text(name: str, value: str) -> str:
+def text(name: str, value: object) -> str:
     """A ``str`` without lone surrogates."""
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is a {type(value).__name__}, not a str")
     try:
         value.encode()
     except UnicodeEncodeError:
         raise UsageError(f"{name} {value!r} has a lone surrogate") from None
     return value
+
+
+def named_queries(queries: Any, qids: Iterable[object] | None) -> tuple[list[str] | None, list[Any]]:
+    """The ids and the queries of a batch: those of a dict, or an iterable of queries with ``qids``."""
+    pairs = getattr(queries, "items", None)
+    if callable(pairs) and qids is None:
+        named = list(pairs())
+        qids, queries = [qid for qid, _ in named], [query for _, query in named]
+    names = None if qids is None else [str(qid) for qid in items(qids)]
+    return names, list(items(queries))
 
 
 def items(values: Any) -> Iterable[Any]:

@@ -72,6 +72,10 @@ class MissingError(StorageError, FileNotFoundError):
     """There is no such file or directory."""
 
 
+class ServerError(Error, ConnectionError):
+    """A server cannot be reached or is stopping, or something else than a tierdex server has answered."""
+
+
 class CorruptError(Error):
     """A file of the index is damaged: ``file`` and the ``offset`` of the damage in bytes."""
 

@@ -7,7 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import _restore, _tierdex
-from ._arguments import document_ids, document_numbers, items, path_name, path_names, real_number, whole_number
+from ._arguments import (
+    document_ids,
+    document_numbers,
+    items,
+    named_queries,
+    path_name,
+    path_names,
+    real_number,
+    whole_number,
+)
 from ._errors import UsageError
 from ._progress import Reporter
 from ._schema import Schema, field_tuples
@@ -230,12 +239,7 @@ class Index:
         The other options are those of :meth:`search`.
         """
         k, k1, b = whole_number("k", k), real_number("k1", k1), real_number("b", b)
-        pairs = getattr(queries, "items", None)
-        if callable(pairs) and qids is None:
-            named = list(pairs())
-            qids, queries = [qid for qid, _ in named], [query for _, query in named]
-        names = None if qids is None else [str(qid) for qid in items(qids)]
-        texts = list(items(queries))
+        names, texts = named_queries(queries, qids)
         with Reporter(progress, len(texts), "queries") as reporter:
             return self._native._search_batch(
                 texts, k, syntax, field, scorer, k1, b, count, names, on_error, reporter.call
