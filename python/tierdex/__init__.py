@@ -19,7 +19,7 @@ if not sys.platform.startswith("linux"):
 
 from . import ciff
 from ._client import AsyncClient, Client
-from ._client_types import ClientBatch, Completion, FieldInfo, Health, IndexInfo, Suggestions
+from ._client_types import Completion, FieldInfo, Health, IndexInfo, Suggestions
 from ._errors import (
     BusyError,
     CancelledError,
@@ -48,7 +48,6 @@ __all__ = [
     "BusyError",
     "CancelledError",
     "Client",
-    "ClientBatch",
     "Column",
     "Completion",
     "CorruptError",

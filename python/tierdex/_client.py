@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Concatenate, Literal, Self
 
     from ._client_calls import Call
-    from ._client_types import ClientBatch, Health, IndexInfo, Suggestions
+    from ._client_types import Health, IndexInfo, Suggestions
     from ._index import Term
-    from ._tierdex import Document, Hits
+    from ._tierdex import Batch, Document, Hits
     from ._types import Progress, Scorer, Syntax
 
 P = ParamSpec("P")
@@ -131,15 +131,20 @@ class Client(_Connected):
         *,
         qids: Iterable[object] | None = None,
         syntax: Syntax = "query",
+        scorer: Scorer = "bm25",
+        k1: float = 1.2,
+        b: float = 0.75,
+        count: bool = False,
         on_error: Literal["raise", "keep", "skip"] = "raise",
         progress: Progress = False,
-    ) -> ClientBatch:
+    ) -> Batch:
         """Answer many queries; the results are columns. The options are those of :meth:`Index.search_batch`.
 
         They are sent in several requests, with a lower priority than searches. A commit of the index that is
-        served meanwhile is searched by the requests after it.
+        served meanwhile is searched by the requests after it; :attr:`Batch.generation` is that of the last.
         """
-        return self._run(self._calls.search_batch(queries, k, qids, syntax, on_error, progress))
+        options: dict[str, Any] = {"syntax": syntax, "scorer": scorer, "k1": k1, "b": b, "count": count}
+        return self._run(self._calls.search_batch(queries, k, qids, on_error, progress, **options))
 
     def explain(
         self,
@@ -159,8 +164,7 @@ class Client(_Connected):
     def get(self, id: str) -> Document | None:
         """Read a document of an updatable index by its id, ``None`` if there is none.
 
-        Its title is the member ``title``, as a server does not name that of the schema. A :class:`UserWarning`
-        tells of a document that is too long for the server, which leaves out its end.
+        A :class:`UserWarning` tells of a document that is too long for the server, which leaves out its end.
         """
         return self._run(self._calls.get(id))
 

@@ -7,12 +7,11 @@ import time
 import warnings
 from array import array
 from dataclasses import fields
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from . import _errors, _tierdex
 from ._arguments import items
-from ._client_types import ClientBatch, Completion, FieldInfo, IndexInfo, Suggestions
+from ._client_types import Completion, FieldInfo, IndexInfo, Suggestions
 from ._errors import ExpiredError, LimitError, OverloadedError, QueryError, ServerError, UsageError
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def document_of(answer: dict[str, Any]) -> _tierdex.Document:
     if answer["cut"]:
         warnings.warn(f"document {id!r} is long: the server leaves out its end", UserWarning, stacklevel=2)
     # A document that is stored has the value of a member at least.
-    title = members.get("title", [""])[0] if members else None
+    title = answer["title"] if members else None
     values = list(members.items()) if members else None
     text = None if others is None else json.dumps(others)
     return _tierdex.Document._restore(id, title, values, text, answer["document"])
@@ -138,7 +137,8 @@ class BatchColumns:
             raise UsageError(f'on_error is {on_error!r}; it is "raise", "keep" or "skip"')
         self._keeps_errors = on_error != "raise"
         self._began = time.monotonic()
-        self._offsets, self._scores, self._ids = [0], array("f"), list[str]()
+        self._offsets, self._totals, self._generation = [0], list[int](), 0
+        self._scores, self._documents, self._ids = array("f"), array("I"), list[str]()
         self._errors: list[tuple[int, str]] = []
 
     def add_all(self, content: bytes, expected: int) -> None:
@@ -163,8 +163,11 @@ class BatchColumns:
             raise ExpiredError(f"the deadline of the batch passed at query {self.qids[number]!r}")
         else:
             self._scores.extend([hit["score"] for hit in answer["hits"]])
+            self._documents.extend([hit["document"] for hit in answer["hits"]])
             self._ids.extend([hit["id"] for hit in answer["hits"]])
         self._offsets.append(len(self._ids))
+        self._totals.append(0 if error else answer["total"]["value"])
+        self._generation = answer["generation"]
 
     def _add_error(self, number: int, error: _errors.Error) -> None:
         if not self._keeps_errors or not isinstance(error, UsageError | LimitError):
@@ -172,10 +175,8 @@ class BatchColumns:
             raise error
         self._errors.append((number, str(error)))
 
-    def batch(self) -> ClientBatch:
+    def batch(self) -> _tierdex.Batch:
         """The batch."""
-        offsets, scores, ids = self._offsets, self._scores, self._ids
-        totals = [end - start for start, end in pairwise(offsets)]
-        columns = (self.qids, offsets, [0] * len(ids), scores, totals)
+        columns = (self.qids, self._offsets, self._documents, self._scores, self._totals)
         seconds = time.monotonic() - self._began
-        return ClientBatch(_tierdex.Batch._restore((columns, ids, self._errors, (0, seconds))))
+        return _tierdex.Batch._restore((columns, self._ids, self._errors, (self._generation, seconds)))

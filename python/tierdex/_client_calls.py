@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from ._client_types import ClientBatch, IndexInfo, Suggestions
-    from ._tierdex import Document, Hits
+    from ._client_types import IndexInfo, Suggestions
+    from ._tierdex import Batch, Document, Hits
     from ._types import Progress
 
 T = TypeVar("T")
@@ -86,11 +86,16 @@ class Calls:
         queries: Iterable[str] | Mapping[str, str],
         k: int,
         qids: Iterable[object] | None,
-        syntax: str,
         on_error: str,
         progress: Progress,
-    ) -> Call[ClientBatch]:
-        params = {"k": whole_number("k", k), "syntax": syntax}
+        *,
+        k1: float,
+        b: float,
+        **options: Any,
+    ) -> Call[Batch]:
+        params = {"k": whole_number("k", k), **options}
+        if options["scorer"] == "bm25":
+            params |= _bm25(k1, b)
         qids, values = named_queries(queries, qids)
         texts = [text("query", query) for query in values]
         columns = BatchColumns(len(texts), qids, on_error)
@@ -261,9 +266,7 @@ class Calls:
 
 
 def _search_body(query: object, k: int, *, syntax: str, scorer: str, k1: float, b: float, count: bool) -> Any:
-    parameters = {"k1": real_number("k1", k1), "b": real_number("b", b)}
-    if not all(map(isfinite, parameters.values())):
-        raise UsageError(f"k1 is {k1} and b is {b}; they are finite numbers")
+    parameters = _bm25(k1, b)
     return {
         "query": text("query", query),
         "k": whole_number("k", k),
@@ -271,6 +274,13 @@ def _search_body(query: object, k: int, *, syntax: str, scorer: str, k1: float, 
         "scorer": {"bm25": parameters} if scorer == "bm25" else scorer,
         "count": count,
     }
+
+
+def _bm25(k1: float, b: float) -> dict[str, float]:
+    parameters = {"k1": real_number("k1", k1), "b": real_number("b", b)}
+    if not all(map(isfinite, parameters.values())):
+        raise UsageError(f"k1 is {k1} and b is {b}; they are finite numbers")
+    return parameters
 
 
 def _path_segment(name: str, value: str) -> str:

@@ -180,8 +180,8 @@ fn a_batch_is_answered_in_order() {
         })
         .collect();
     let mut client = server.connect();
-    let body =
-        post_bytes("/api/v1/indexes/docs/batch?k=3", "application/x-ndjson", lines.trim_end().as_bytes());
+    let path = "/api/v1/indexes/docs/batch?k=3&count=true&k1=0.9";
+    let body = post_bytes(path, "application/x-ndjson", lines.trim_end().as_bytes());
     client.send(&body);
     let answer = client.answer().unwrap();
     assert_eq!(answer.status, 200);
@@ -197,14 +197,19 @@ fn a_batch_is_answered_in_order() {
             _ => {
                 assert_eq!(answer["qid"], json!(number.to_string()));
                 if number < texts.len() {
-                    let alone = single.post(SEARCH, &json!({ "query": texts[number], "k": 3 })).json();
+                    let scorer = json!({ "bm25": { "k1": 0.9, "b": 0.75 } });
+                    let body = json!({ "query": texts[number], "k": 3, "count": true, "scorer": scorer });
+                    let alone = single.post(SEARCH, &body).json();
                     let hits = alone["hits"]
                         .as_array()
                         .unwrap_or_else(|| panic!("{}: {alone}", texts[number]))
                         .iter();
-                    let pairs: Vec<_> =
-                        hits.map(|hit| json!({ "score": hit["score"], "id": hit["id"] })).collect();
-                    assert_eq!(answer["hits"], json!(pairs), "{}", texts[number]);
+                    let hits = hits.map(|hit| {
+                        json!({ "score": hit["score"], "id": hit["id"], "document": hit["document"] })
+                    });
+                    assert_eq!(answer["hits"], json!(hits.collect::<Vec<_>>()), "{}", texts[number]);
+                    assert_eq!(answer["total"], alone["total"], "{}", texts[number]);
+                    assert_eq!(answer["generation"], alone["generation"]);
                 }
             }
         }

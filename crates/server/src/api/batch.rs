@@ -1,6 +1,7 @@
 //! Many queries in one request, as lines of JSON, answered in their order while the rest arrives. They give
 //! way to single searches.
 
+use super::search::Total;
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::catalog::ServedIndex;
 use crate::extract::{IndexPath, Parameters, check_media_type};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierdex::{Hits, Priority, SearchHit, SearchRequest, Snapshot};
+use tierdex::{Bm25, Hits, Priority, Scorer, SearchHit, SearchRequest, Snapshot};
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use utoipa::{IntoParams, ToSchema};
@@ -52,6 +53,30 @@ pub(crate) struct BatchParameters {
     #[serde(default)]
     #[param(inline)]
     syntax: Syntax,
+    /// Whether all matches are counted.
+    #[serde(default)]
+    count: bool,
+    /// How documents are scored.
+    #[serde(default)]
+    #[param(inline)]
+    scorer: ScorerName,
+    /// Of BM25: saturation of the term frequency, 0 to 1000; 1.2 by default.
+    #[param(minimum = 0, maximum = 1000)]
+    k1: Option<f64>,
+    /// Of BM25: normalization by document length, 0 to 1; 0.75 by default.
+    #[param(minimum = 0, maximum = 1)]
+    b: Option<f64>,
+}
+
+/// The name of a scorer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ScorerName {
+    /// BM25.
+    #[default]
+    Bm25,
+    /// The sum of boost times frequency.
+    Dot,
 }
 
 /// A query of a batch: a line of the body.
@@ -69,7 +94,12 @@ pub(crate) struct BatchQuery {
 pub(crate) struct BatchAnswer {
     /// That of the query; empty if the line could not be read.
     qid: String,
-    /// The hits, unless there is an error.
+    /// The commit that was searched, the same for all queries.
+    generation: u64,
+    /// The number of matches and the hits, unless there is an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    total: Option<Total>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     hits: Option<Vec<BatchHit>>,
@@ -85,6 +115,8 @@ pub(crate) struct BatchAnswer {
 pub(crate) struct BatchHit {
     score: f32,
     id: String,
+    /// Number of the document in the commit.
+    document: u32,
 }
 
 /// A query whose result is awaited.
@@ -107,8 +139,9 @@ struct BodyLines {
 struct BatchStream {
     state: Arc<ServerState>,
     snapshot: Arc<Snapshot>,
+    parameters: BatchParameters,
     k: usize,
-    syntax: Syntax,
+    scorer: Scorer,
     lines: BodyLines,
     /// A query that was read, and for which the engine had no memory.
     next: Option<(String, SearchRequest)>,
@@ -145,7 +178,7 @@ pub(crate) async fn search_batch(
     if k > HITS_MAX {
         return Err(ApiError::new(ApiErrorKind::Limit, format!("k is {k}; at most {HITS_MAX} is allowed")));
     }
-    let batch = BatchStream::new(state, &index, request.into_body(), k, parameters.syntax).await?;
+    let batch = BatchStream::new(state, &index, request.into_body(), k, parameters).await?;
     let lines = stream::unfold(batch, |mut batch| async move {
         let line = batch.next_answer().await?;
         Some((Ok::<_, std::convert::Infallible>(line), batch))
@@ -159,8 +192,9 @@ impl BatchStream {
         index: &ServedIndex,
         body: Body,
         k: usize,
-        syntax: Syntax,
+        parameters: BatchParameters,
     ) -> Result<BatchStream, ApiError> {
+        let scorer = parameters.scorer()?;
         let answer = answer_bytes(k, None, false);
         let in_progress = state.catalog.engine().map_or(1, |engine| engine.requests_ahead());
         let permit = tokio::time::timeout(MEMORY_WAIT, state.batches.clone().acquire_owned()).await;
@@ -172,8 +206,9 @@ impl BatchStream {
         Ok(BatchStream {
             snapshot: index.snapshot(),
             state,
+            parameters,
             k,
-            syntax,
+            scorer,
             lines: BodyLines { body, bytes: Vec::new(), taken: 0, read: 0, has_ended: false },
             next: None,
             pending: VecDeque::new(),
@@ -194,14 +229,14 @@ impl BatchStream {
                 None if self.next.is_some() => tokio::time::sleep(PAUSE).await,
                 None => self.read_more().await,
                 Some(PendingAnswer::Failed(..)) => match self.pending.pop_front()? {
-                    PendingAnswer::Failed(qid, error) => break BatchAnswer::failed(qid, error),
+                    PendingAnswer::Failed(qid, error) => break self.failed(qid, error),
                     search => self.pending.push_front(search),
                 },
                 Some(PendingAnswer::Search { qid, result, .. }) => tokio::select! {
                     found = result => {
                         let qid = std::mem::take(qid);
                         self.pending.pop_front();
-                        break BatchAnswer::of(qid, found);
+                        break self.answer_of(qid, found);
                     }
                     read = self.lines.read(), if reads => self.note(read),
                 },
@@ -262,10 +297,29 @@ impl BatchStream {
     }
 
     fn request(&self, text: &str) -> Result<SearchRequest, ApiError> {
-        let (query, _) = parse_query(text, self.syntax, self.snapshot.schema())?;
-        checked_shape(&query, self.k, false)?;
-        let request = SearchRequest::new(query).snapshot(self.snapshot.clone()).k(self.k);
-        Ok(request.priority(Priority::Batch).deadline(self.until))
+        let BatchParameters { syntax, count, .. } = self.parameters;
+        let (query, _) = parse_query(text, syntax, self.snapshot.schema())?;
+        checked_shape(&query, self.k, count)?;
+        let request = SearchRequest::new(query).snapshot(self.snapshot.clone()).k(self.k).count(count);
+        Ok(request.scorer(self.scorer).priority(Priority::Batch).deadline(self.until))
+    }
+
+    fn failed(&self, qid: String, error: ApiError) -> BatchAnswer {
+        let generation = self.snapshot.index().generation();
+        BatchAnswer { qid, generation, total: None, hits: None, timed_out: false, error: Some(error) }
+    }
+
+    fn answer_of(&self, qid: String, found: Result<tierdex::Result<Hits>, RecvError>) -> BatchAnswer {
+        let stopping = |_| ApiError::new(ApiErrorKind::Draining, "the server is stopping");
+        let found = found.map_err(stopping).and_then(|found| found.map_err(ApiError::from));
+        match found.and_then(|found| Ok((hits_of(&found)?, found))) {
+            Ok((hits, found)) => {
+                let (total, timed_out) = (Some(Total::of(&found)), found.timed_out);
+                let generation = found.snapshot.index().generation();
+                BatchAnswer { qid, generation, total, hits: Some(hits), timed_out, error: None }
+            }
+            Err(error) => self.failed(qid, error),
+        }
     }
 
     async fn read_more(&mut self) {
@@ -335,17 +389,15 @@ impl BodyLines {
     }
 }
 
-impl BatchAnswer {
-    fn failed(qid: String, error: ApiError) -> BatchAnswer {
-        BatchAnswer { qid, hits: None, timed_out: false, error: Some(error) }
-    }
-
-    fn of(qid: String, found: Result<tierdex::Result<Hits>, RecvError>) -> BatchAnswer {
-        let stopping = |_| ApiError::new(ApiErrorKind::Draining, "the server is stopping");
-        let found = found.map_err(stopping).and_then(|found| found.map_err(ApiError::from));
-        match found.and_then(|hits| Ok((hits_of(&hits)?, hits.timed_out))) {
-            Ok((hits, timed_out)) => BatchAnswer { qid, hits: Some(hits), timed_out, error: None },
-            Err(error) => BatchAnswer::failed(qid, error),
+impl BatchParameters {
+    fn scorer(&self) -> Result<Scorer, ApiError> {
+        let defaults = Bm25::default();
+        match (self.scorer, self.k1, self.b) {
+            (ScorerName::Bm25, k1, b) => {
+                Ok(Bm25::new(k1.unwrap_or(defaults.k1), b.unwrap_or(defaults.b))?.into())
+            }
+            (ScorerName::Dot, None, None) => Ok(Scorer::Dot),
+            _ => Err(ApiError::new(ApiErrorKind::Usage, "k1 and b are parameters of bm25 only")),
         }
     }
 }
@@ -353,7 +405,8 @@ impl BatchAnswer {
 fn hits_of(hits: &Hits) -> Result<Vec<BatchHit>, ApiError> {
     let mut found = Vec::with_capacity(hits.hits.len());
     hits.for_each_id(|hit: SearchHit, id: &str| {
-        found.push(BatchHit { score: hit.score, id: id.to_string() });
+        let SearchHit { score, document, .. } = hit;
+        found.push(BatchHit { score, id: id.to_string(), document });
         Ok::<(), tierdex::Error>(())
     })?;
     Ok(found)

@@ -33,6 +33,8 @@ pub(crate) struct DocumentBody {
     /// Number of the document in this commit.
     document: u32,
     generation: u64,
+    /// The title, that is the first value of the member that the schema names; empty without one.
+    title: String,
     /// The values of each member that is stored.
     members: BTreeMap<String, Vec<String>>,
     /// The other members of the JSON object that was indexed, if they are stored.
@@ -100,6 +102,7 @@ fn read_document(snapshot: &Snapshot, id: &str, generation: Option<u64>) -> Resu
         id,
         document,
         generation: served,
+        title: stored.title().to_string(),
         members: members_of(&stored),
         others: RawValue::from_string(stored.others().to_string()).ok(),
         cut: stored.is_cut(),

@@ -189,6 +189,13 @@ pub(crate) struct Total {
     relation: Relation,
 }
 
+impl Total {
+    pub(super) fn of(hits: &Hits) -> Total {
+        let relation = if matches!(hits.total, TotalHits::Exact(_)) { Relation::Eq } else { Relation::Gte };
+        Total { value: hits.total.value(), relation }
+    }
+}
+
 /// How a number relates to the exact number of matches.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -399,13 +406,12 @@ fn answer_of(
         shown_hits.push(HitBody { rank, score, id: id.to_string(), document, title, snippet });
         Ok::<(), tierdex::Error>(())
     })?;
-    let relation = if counted { Relation::Eq } else { Relation::Gte };
     Ok(SearchAnswer {
         took_us: hits.took.as_micros() as u64,
         queued_us: hits.queued.as_micros() as u64,
         generation: hits.snapshot.index().generation(),
         timed_out: hits.timed_out,
-        total: Total { value: hits.total.value(), relation },
+        total: Total::of(&hits),
         warnings,
         hits: shown_hits.split_off(offset.min(shown_hits.len())),
         cost: CostBody {
