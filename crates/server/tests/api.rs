@@ -204,9 +204,9 @@ fn a_batch_is_answered_in_order() {
                         .as_array()
                         .unwrap_or_else(|| panic!("{}: {alone}", texts[number]))
                         .iter();
-                    let hits = hits.map(|hit| {
-                        json!({ "score": hit["score"], "id": hit["id"], "document": hit["document"] })
-                    });
+                    let hits = hits.map(
+                        |hit| json!({ "score": hit["score"], "id": hit["id"], "document": hit["document"] }),
+                    );
                     assert_eq!(answer["hits"], json!(hits.collect::<Vec<_>>()), "{}", texts[number]);
                     assert_eq!(answer["total"], alone["total"], "{}", texts[number]);
                     assert_eq!(answer["generation"], alone["generation"]);
