@@ -81,7 +81,7 @@ const KEPT_ANALYZER_STOP_WORDS_MAX: usize = 1000;
 
 /// Converts a syntax tree to a query, with the analyzers of its fields, which are taken from those kept for
 /// the thread or created on first use. Counts terms and expansions against their limits.
-struct QueryAnalyzer<'a> {
+pub(super) struct QueryAnalyzer<'a> {
     schema: &'a Schema,
     /// By field; `None` before the first use.
     chains: Vec<Option<(Analysis, Analyzer)>>,
@@ -109,7 +109,7 @@ impl Drop for QueryAnalyzer<'_> {
 }
 
 impl<'a> QueryAnalyzer<'a> {
-    fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
+    pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
         let chains = schema.fields.iter().map(|_| None).collect();
         QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives: false, problems }
     }
@@ -189,7 +189,7 @@ impl<'a> QueryAnalyzer<'a> {
 
     /// Converts words that follow one another, with their synonyms. Synonyms of several words are
     /// alternatives of all of these together if the words are required, else further alternatives.
-    fn convert_word_run(
+    pub(super) fn convert_word_run(
         &mut self,
         field: usize,
         words: &[&str],
@@ -243,7 +243,13 @@ impl<'a> QueryAnalyzer<'a> {
     }
 
     /// Converts a phrase: it has a variant for each choice of synonyms of its words.
-    fn convert_variants(&mut self, field: usize, text: &str, slop: u32, boost: f64) -> Result<Option<Query>> {
+    pub(super) fn convert_variants(
+        &mut self,
+        field: usize,
+        text: &str,
+        slop: u32,
+        boost: f64,
+    ) -> Result<Option<Query>> {
         let schema = self.schema;
         let words: Vec<&str> = text.split_whitespace().take(POSITION_GAP as usize + 2).collect();
         let Some(alternatives) =
@@ -438,7 +444,7 @@ impl<'a> QueryAnalyzer<'a> {
         Ok(true)
     }
 
-    fn field_analyzer(&mut self, field: usize) -> &mut Analyzer {
+    pub(super) fn field_analyzer(&mut self, field: usize) -> &mut Analyzer {
         let analysis = &self.schema.fields[field].analysis;
         let (_, analyzer) = self.chains[field].get_or_insert_with(|| {
             let kept = KEPT_ANALYZERS.with_borrow_mut(|kept| {

@@ -28,6 +28,7 @@ mod suggest;
 mod synonyms;
 pub mod syntax;
 pub mod tree;
+mod words;
 
 pub(crate) use clauses::Clauses;
 pub(crate) use collect::{collect_statistics, collecting_bytes};
