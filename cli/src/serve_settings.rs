@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tierdex::io::available_memory;
+use tierdex_server::Compat;
 use toml::Table;
 
 /// The default budget: a part of the available memory, at least.
@@ -53,6 +54,10 @@ pub struct ServeSettings {
     )]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_host: Vec<String>,
+    /// Whose clients may search, beside the API of the server: opensearch, or elasticsearch, whose clients
+    /// check the version and a header of answers [default: opensearch]
+    #[arg(long, value_name = "CLIENTS", env = "TIERDEX_COMPAT", hide_env_values = true)]
+    pub compat: Option<Compat>,
     /// Memory budget of the process in bytes, such as 512M [default: a quarter of the available memory]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, env = "TIERDEX_DRAM", hide_env_values = true)]
     #[serde(deserialize_with = "bytes_of")]
@@ -110,6 +115,7 @@ impl ServeSettings {
         ServeSettings {
             listen: Some((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into()),
             insecure: Some(false),
+            compat: Some(Compat::default()),
             dram: Some(available.max(DRAM_MIN)),
             wait_max: Some(100),
             slow: Some(500),

@@ -102,6 +102,7 @@ fn server_options(settings: ServeSettings, costs: Option<ReadCosts>) -> Outcome<
         tls,
         insecure: settings.insecure == Some(true),
         allowed_hosts: settings.allow_host,
+        compat: settings.compat.unwrap_or_default(),
         dram: settings.dram.ok_or_else(|| missing("--dram"))?,
         threads: settings.threads,
         engine: costs.into_iter().fold(EngineOptions::new(), |options, costs| options.read_costs(costs)),

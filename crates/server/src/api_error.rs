@@ -73,6 +73,9 @@ pub(crate) struct ApiError {
     /// The value of the header `X-Request-Id` of the answer; without it in lines of a batch.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) request_id: String,
+    /// The type of the error for clients of Elasticsearch, unless it follows from the kind.
+    #[serde(skip)]
+    pub(crate) exception: Option<&'static str>,
 }
 
 impl ApiError {
@@ -80,7 +83,8 @@ impl ApiError {
         let mut message = message.into();
         // It may contain a part of the request.
         message.truncate(cut(&message, MESSAGE_BYTES).len());
-        ApiError { kind, message, position: None, retry_after_s: None, request_id: String::new() }
+        let request_id = String::new();
+        ApiError { kind, message, position: None, retry_after_s: None, request_id, exception: None }
     }
 
     /// The server is busy; the request may succeed after a time.

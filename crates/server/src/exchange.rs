@@ -3,6 +3,7 @@
 
 use crate::api_error::{ApiError, ApiErrorKind, ErrorBody, cut};
 use crate::connection::{AnswerEnd, Connection};
+use crate::es::error::{EsErrorBody, is_of_es, unsupported_request};
 use crate::keys::{KeyUse, Role};
 use crate::metrics::RouteLabels;
 use crate::options::{MEMORY_WAIT, RESERVED_CONNECTIONS};
@@ -52,6 +53,8 @@ struct RequestRecord {
     /// Its key, if there are keys.
     key: Option<KeyUse>,
     method: Method,
+    /// Whether errors have the form of Elasticsearch.
+    is_of_es: bool,
     route: String,
     /// 499 until the answer was written.
     status: u16,
@@ -205,6 +208,7 @@ impl RequestRecord {
             id: given.map_or_else(next_request_id, str::to_string),
             key: None,
             method: request.method().clone(),
+            is_of_es: is_of_es(request.uri().path(), request.headers()),
             route: "other".to_string(),
             status: CLIENT_CLOSED,
             began: Instant::now(),
@@ -223,7 +227,11 @@ impl RequestRecord {
         self.memory = extensions.remove::<AnswerMemory>();
         if let Some(mut error) = extensions.remove::<ApiError>() {
             error.request_id.clone_from(&self.id);
-            let text = serde_json::to_string(&ErrorBody { error }).unwrap_or_default();
+            let text = match self.is_of_es {
+                true => serde_json::to_string(&EsErrorBody::new(&error)),
+                false => serde_json::to_string(&ErrorBody { error }),
+            };
+            let text = text.unwrap_or_default();
             response.headers_mut().insert(header::CONTENT_TYPE, json_type());
             // HEAD has the headers of GET.
             response.headers_mut().remove(header::CONTENT_LENGTH);
@@ -390,7 +398,10 @@ fn json_type() -> HeaderValue {
 }
 
 /// The answer of a path that does not exist.
-pub(crate) async fn not_found() -> ApiError {
+pub(crate) async fn not_found(request: Request) -> ApiError {
+    if is_of_es(request.uri().path(), request.headers()) {
+        return unsupported_request(request.method(), request.uri().path());
+    }
     ApiError::new(ApiErrorKind::NotFound, "no such path; /openapi.json lists all")
 }
 

@@ -13,6 +13,7 @@ mod api;
 mod api_error;
 mod catalog;
 mod connection;
+mod es;
 mod exchange;
 mod explain;
 mod extract;
@@ -29,10 +30,12 @@ mod sampling;
 mod search;
 mod shape;
 mod state;
+mod stored;
 mod tls;
+mod tokens;
 
 pub use explain::{ExplainedList, ExplainedNode, ExplainedQuery, ExplainedSegment};
-pub use options::ServerOptions;
+pub use options::{Compat, ServerOptions};
 pub use tls::TlsFiles;
 
 use catalog::Catalog;

@@ -4,6 +4,7 @@ use crate::tls::TlsFiles;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::thread::available_parallelism;
 use std::time::Duration;
 use tierdex::EngineOptions;
@@ -56,6 +57,8 @@ pub struct ServerOptions {
     pub insecure: bool,
     /// Values of the header `Host` that are accepted beside those of the address.
     pub allowed_hosts: Vec<String>,
+    /// Whose clients the server answers.
+    pub compat: Compat,
     /// The memory budget in bytes.
     pub dram: u64,
     /// Threads that evaluate searches; one for each processor by default.
@@ -74,6 +77,29 @@ pub struct ServerOptions {
     pub log_queries: bool,
     /// Whether every request is logged.
     pub log_requests: bool,
+}
+
+/// Whose clients a server answers: they check what `GET /` and the headers of answers say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compat {
+    /// Clients of OpenSearch.
+    #[default]
+    Opensearch,
+    /// Clients of Elasticsearch.
+    Elasticsearch,
+}
+
+impl FromStr for Compat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Compat, String> {
+        match text {
+            "opensearch" => Ok(Compat::Opensearch),
+            "elasticsearch" => Ok(Compat::Elasticsearch),
+            _ => Err("must be opensearch or elasticsearch".to_string()),
+        }
+    }
 }
 
 /// Limits that follow from the memory budget.

@@ -20,8 +20,20 @@ const FILES: [(&str, &str, &str); 4] = [
     ("/plot.js", "text/javascript; charset=utf-8", include_str!("page/plot.js")),
 ];
 
+/// Whether a path is that of a file of the page.
+pub(crate) fn is_page(path: &str) -> bool {
+    FILES.iter().any(|(file, ..)| *file == path)
+}
+
+/// The page itself.
+pub(crate) fn index_page(headers: &HeaderMap) -> Response {
+    let (_, kind, text) = FILES[0];
+    file(headers, kind, text)
+}
+
+/// The files of the page, without the page itself.
 pub(crate) fn page_routes() -> Router<Arc<ServerState>> {
-    FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
+    FILES.into_iter().skip(1).fold(Router::new(), |router, (path, kind, text)| {
         router.route(path, get(move |headers: HeaderMap| async move { file(&headers, kind, text) }))
     })
 }

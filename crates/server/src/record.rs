@@ -22,12 +22,17 @@ pub(crate) struct SearchRecord {
 /// Memory of an answer, kept until the answer was written.
 #[derive(Clone)]
 pub(crate) struct AnswerMemory {
-    _permit: Arc<OwnedSemaphorePermit>,
+    permits: Vec<Arc<OwnedSemaphorePermit>>,
 }
 
 impl AnswerMemory {
     pub(crate) fn new(permit: OwnedSemaphorePermit) -> AnswerMemory {
-        AnswerMemory { _permit: Arc::new(permit) }
+        AnswerMemory { permits: vec![Arc::new(permit)] }
+    }
+
+    /// Adds the memory of another part of the answer.
+    pub(crate) fn add(&mut self, other: AnswerMemory) {
+        self.permits.extend(other.permits);
     }
 
     /// An answer with its memory.

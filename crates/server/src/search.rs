@@ -1,8 +1,9 @@
 //! Evaluates searches: from a parsed query to its hits, through admission and the engine.
 
+use crate::admission::Admitted;
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::options::MEMORY_WAIT;
-use crate::record::AnswerMemory;
+use crate::record::{AnswerMemory, SearchRecord};
 use crate::shape::SearchShape;
 use crate::state::{ServerState, UNIT};
 use std::sync::Arc;
@@ -12,6 +13,13 @@ use tokio::sync::oneshot;
 
 /// Hits of a search with those before its offset, at most.
 pub(crate) const HITS_MAX: usize = 1000;
+
+/// Time until a search ends with the best hits found so far, and the most that a client may set.
+pub(crate) const DEADLINE_MS: u64 = 2000;
+pub(crate) const DEADLINE_MS_MAX: u64 = 30_000;
+
+/// Bytes of a snippet, at most.
+pub(crate) const SNIPPET_BYTES_MAX: usize = 2048;
 
 /// Prefixes and fuzzy words of a query, at most: each may stand for thousands of terms.
 const EXPANDED_MAX: usize = 8;
@@ -103,12 +111,36 @@ pub(crate) async fn evaluate(
     engine: &Engine,
     search: PreparedSearch,
 ) -> Result<Found, ApiError> {
-    let PreparedSearch { request, shape, deadline, answer_bytes } = search;
-    let until = Instant::now() + deadline;
+    let until = Instant::now() + search.deadline;
     // First, so that searches that wait for memory count as waiting.
-    let admitted = state.admission.admit(shape, deadline).map_err(|wait| would_wait(state, wait))?;
-    let memory = answer_memory(state, answer_bytes).await?;
-    let request = request.deadline(until);
+    let admitted = admit(state, &search)?;
+    let memory = answer_memory(state, search.answer_bytes).await?;
+    let hits = evaluate_admitted(state, engine, search.request.deadline(until), admitted).await?;
+    Ok(Found { hits, memory })
+}
+
+/// Evaluates a search whose answer has its memory already, if it would not wait for too long.
+pub(crate) async fn evaluate_reserved(
+    state: &ServerState,
+    engine: &Engine,
+    search: PreparedSearch,
+) -> Result<Hits, ApiError> {
+    let until = Instant::now() + search.deadline;
+    let admitted = admit(state, &search)?;
+    evaluate_admitted(state, engine, search.request.deadline(until), admitted).await
+}
+
+fn admit(state: &ServerState, search: &PreparedSearch) -> Result<Admitted, ApiError> {
+    let admitted = state.admission.admit(search.shape, search.deadline);
+    admitted.map_err(|wait| would_wait(state, wait))
+}
+
+async fn evaluate_admitted(
+    state: &ServerState,
+    engine: &Engine,
+    request: SearchRequest,
+    admitted: Admitted,
+) -> Result<Hits, ApiError> {
     let submitted = match admitted.is_quick_alone {
         true => tokio::task::block_in_place(|| engine.submit_here(request, || false)),
         false => engine.submit(request),
@@ -120,7 +152,28 @@ pub(crate) async fn evaluate(
     });
     let hits = result_of(submitted?).await?;
     admitted.finish();
-    Ok(Found { hits, memory })
+    Ok(hits)
+}
+
+/// The engine of the server.
+pub(crate) fn engine_of(state: &ServerState) -> Result<&Engine, ApiError> {
+    state.catalog.engine().ok_or_else(|| ApiError::new(ApiErrorKind::NotFound, "there is no index"))
+}
+
+/// Counts a search that was answered; returns its record for logs.
+pub(crate) fn record_search(state: &ServerState, index: &str, query: String, hits: &Hits) -> SearchRecord {
+    state.metrics.add_search(hits.took, hits.queued, hits.cost.pages_missed * tierdex::io::PAGE);
+    SearchRecord {
+        index: index.to_string(),
+        query,
+        took: hits.took,
+        queued: hits.queued,
+        memory: hits.cost.memory,
+        pages: hits.cost.pages,
+        pages_read: hits.cost.pages_missed,
+        parts: hits.parts,
+        timed_out: hits.timed_out,
+    }
 }
 
 /// The error of a search that would wait for too long.
@@ -149,6 +202,15 @@ pub(crate) async fn answer_memory(state: &ServerState, bytes: usize) -> Result<A
             Err(ApiError::overloaded("the answers of other requests take all memory", MEMORY_WAIT))
         }
     }
+}
+
+/// Memory for more of an answer, without waiting: its caller has memory that others may wait for.
+pub(crate) fn more_answer_memory(state: &ServerState, bytes: usize) -> Result<AnswerMemory, ApiError> {
+    let permit = state.answers.units.clone().try_acquire_many_owned(bytes.div_ceil(UNIT) as u32);
+    permit.map(AnswerMemory::new).map_err(|_| {
+        state.metrics.refused.bytes();
+        ApiError::overloaded("the answers of other requests take all memory", MEMORY_WAIT)
+    })
 }
 
 /// The result of a ticket. If this future is dropped, the request is cancelled.

@@ -5,6 +5,7 @@ use crate::api_error::{ApiError, ApiErrorKind, ErrorBody};
 use crate::extract::{IndexPath, Parameters, PathParts};
 use crate::search::{answer_memory, blocking};
 use crate::state::ServerState;
+use crate::stored::{DOCUMENT_BYTES, document_of_id};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -14,9 +15,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tierdex::{SearchHit, Snapshot, StoredDocument};
 use utoipa::{IntoParams, ToSchema};
-
-/// Bytes of a document that are shown, from its beginning.
-const DOCUMENT_BYTES: usize = 512 << 10;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -83,12 +81,7 @@ fn read_document(snapshot: &Snapshot, id: &str, generation: Option<u64>) -> Resu
     let document = match generation {
         Some(asked) if asked != served => return Err(other_generation(asked, served)),
         Some(_) => id.parse().map_err(|_| missing())?,
-        None if !snapshot.index().is_updatable() => {
-            let message = "the documents of this index are not found by their ids, only by number and generation; \
-                           `tierdex merge DIR --updatable` makes an index whose are";
-            return Err(ApiError::new(ApiErrorKind::Usage, message));
-        }
-        None => snapshot.find_id(id)?.ok_or_else(missing)?,
+        None => document_of_id(snapshot, id)?.ok_or_else(missing)?,
     };
     let stored = match snapshot.stored_within(document, DOCUMENT_BYTES) {
         Err(tierdex::Error::Usage(message)) => return Err(ApiError::new(ApiErrorKind::NotFound, message)),

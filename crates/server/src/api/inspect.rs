@@ -4,19 +4,16 @@ use crate::api_error::{ApiError, ApiErrorKind, ErrorBody};
 use crate::extract::{IndexPath, JsonBody, Parameters};
 use crate::search::{answer_memory, blocking};
 use crate::state::ServerState;
+use crate::tokens::tokens_of;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tierdex::analysis::Analyzer;
+use tierdex::analysis::Token;
 use tierdex::limits::TERM_BYTES_MAX;
 use tierdex::{Schema, TermStats};
 use utoipa::{IntoParams, ToSchema};
-
-/// Bytes of a text that is analysed, at most, and bytes of the answer for each.
-const TEXT_MAX: usize = 16 << 10;
-const TOKEN_BYTES: usize = 96;
 
 /// Bytes of a term in an answer, at most.
 const TERM_BYTES: usize = 1 << 10;
@@ -103,23 +100,14 @@ pub(crate) async fn analyze(
     IndexPath(index): IndexPath,
     JsonBody(body): JsonBody<AnalyzeBody>,
 ) -> Result<Response, ApiError> {
-    if body.text.len() > TEXT_MAX {
-        let message = format!("text has {} bytes; at most {TEXT_MAX} are allowed", body.text.len());
-        return Err(ApiError::new(ApiErrorKind::Limit, message));
-    }
     let snapshot = index.snapshot();
     let field = field_number(snapshot.schema(), body.field.as_deref())?;
-    let memory = answer_memory(&state, (1 + body.text.len()) * TOKEN_BYTES).await?;
-    let answer = blocking(&state, move || {
-        let mut tokens = Vec::new();
-        let mut analyzer = Analyzer::new(&snapshot.schema().fields[field].analysis);
-        analyzer.analyze(&body.text, 0, |token| {
-            let (term, position) = (token.term.to_string(), token.position);
-            tokens.push(TokenBody { term, start: token.start, end: token.end, position });
-        });
-        Ok(AnalyzeAnswer { tokens })
-    });
-    Ok(memory.with(Json(answer.await?)))
+    let of_token = |_: &str, token: Token<'_>| {
+        let (term, position) = (token.term.to_string(), token.position);
+        TokenBody { term, start: token.start, end: token.end, position }
+    };
+    let (tokens, memory) = tokens_of(&state, snapshot, field, body.text, of_token).await?;
+    Ok(memory.with(Json(AnalyzeAnswer { tokens })))
 }
 
 /// The terms of a field

@@ -9,6 +9,7 @@ mod search;
 mod stats;
 mod suggest;
 
+use crate::es::es_routes;
 use crate::exchange::{method_not_allowed, not_found, record_route};
 use crate::page::page_routes;
 use crate::state::ServerState;
@@ -50,6 +51,7 @@ pub(crate) fn router(state: &Arc<ServerState>) -> Router {
     router
         .route("/openapi.json", get(move || async move { json_text(&openapi) }))
         .merge(page_routes())
+        .merge(es_routes(state))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .route_layer(middleware::from_fn(record_route))

@@ -4,9 +4,9 @@ use crate::api_error::{ApiError, ApiErrorKind, ErrorBody};
 use crate::catalog::ServedIndex;
 use crate::explain::ExplainedQuery;
 use crate::extract::{IndexPath, Parameters, SearchJson, check_busy};
-use crate::record::SearchRecord;
 use crate::search::{
-    Found, HITS_MAX, PreparedSearch, Syntax, answer_bytes, checked_shape, evaluate, parse_query,
+    DEADLINE_MS, DEADLINE_MS_MAX, Found, HITS_MAX, PreparedSearch, SNIPPET_BYTES_MAX, Syntax, answer_bytes,
+    checked_shape, engine_of, evaluate, parse_query, record_search,
 };
 use crate::state::ServerState;
 use axum::Json;
@@ -18,15 +18,10 @@ use std::time::Duration;
 use tierdex::{Bm25, Hits, PreviewOptions, Scorer, SearchHit, SearchRequest, TotalHits};
 use utoipa::{IntoParams, ToSchema};
 
-/// Time until a search ends with the best hits found so far, and the most that a client may set.
-const DEADLINE_MS: u64 = 2000;
-const DEADLINE_MS_MAX: u64 = 30_000;
-
 /// Bytes of a title, at most.
 const TITLE_BYTES: usize = 512;
 
-/// Bytes of a snippet and of the text in which it is searched, at most.
-const SNIPPET_BYTES_MAX: usize = 2048;
+/// Bytes of the text in which a snippet is searched, at most.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// A search.
@@ -326,22 +321,8 @@ async fn run(state: &ServerState, index: &ServedIndex, body: SearchBody) -> Resu
     let deadline = Duration::from_millis(body.deadline_ms);
     let answer_bytes = answer_bytes(all, previews, body.explain);
     let search = PreparedSearch { request, shape, deadline, answer_bytes };
-    let Some(engine) = state.catalog.engine() else {
-        return Err(ApiError::new(ApiErrorKind::NotFound, "there is no index"));
-    };
-    let Found { hits, memory } = evaluate(state, engine, search).await?;
-    let record = SearchRecord {
-        index: index.name.clone(),
-        query: body.query,
-        took: hits.took,
-        queued: hits.queued,
-        memory: hits.cost.memory,
-        pages: hits.cost.pages,
-        pages_read: hits.cost.pages_missed,
-        parts: hits.parts,
-        timed_out: hits.timed_out,
-    };
-    state.metrics.add_search(hits.took, hits.queued, hits.cost.pages_missed * tierdex::io::PAGE);
+    let Found { hits, memory } = evaluate(state, engine_of(state)?, search).await?;
+    let record = record_search(state, &index.name, body.query, &hits);
     let answer = answer_of(hits, warnings, body.offset, shown)?;
     let mut response = Json(answer).into_response();
     response.extensions_mut().insert(record);

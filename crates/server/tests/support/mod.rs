@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tierdex::{EngineOptions, IndexWriter, Merge, ReadCosts, Schema, StopSignal, WriterOptions};
-use tierdex_server::{ServerOptions, serve};
+use tierdex_server::{Compat, ServerOptions, serve};
 
 /// A running server; dropping it stops it.
 pub struct TestServer {
@@ -42,6 +42,7 @@ pub fn options(dirs: &[&Path]) -> ServerOptions {
         tls: None,
         insecure: false,
         allowed_hosts: Vec::new(),
+        compat: Compat::Opensearch,
         dram: 64 << 20,
         threads: Some(2),
         engine: EngineOptions::new().read_costs(ReadCosts::default()),

@@ -1,0 +1,182 @@
+//! The language of `query_string`: words, phrases, prefixes, fuzzy words, fields, boosts, groups, and the
+//! operators `+`, `-`, `!`, `NOT`, `AND`, `OR`, `&&` and `||`. Other operators are errors.
+//!
+//! As in Lucene, `AND` makes the clauses beside it required and `OR` none; it does not bind tighter.
+
+use super::text_syntax::{TextClause, TextReader, TextRole, TextSyntax};
+use crate::api_error::ApiError;
+
+/// Characters that end a word, unless they are escaped.
+const SPECIAL: &str = "()[]{}^\"~*?:";
+
+/// Parses a query string. Clauses without an operator are required if `are_required`.
+pub(super) fn parse_lucene(text: &str, are_required: bool) -> Result<TextSyntax, ApiError> {
+    let mut parser = LuceneParser { text: TextReader::new(text), are_required };
+    let group = parser.group()?;
+    match parser.text.peek() {
+        None => Ok(group),
+        Some(_) => Err(parser.text.wrong("`)` has no `(`")),
+    }
+}
+
+struct LuceneParser {
+    text: TextReader,
+    are_required: bool,
+}
+
+/// The operator between two clauses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LuceneOperator {
+    None,
+    And,
+    Or,
+}
+
+impl LuceneParser {
+    /// Reads clauses until the end of a group or of the text.
+    fn group(&mut self) -> Result<TextSyntax, ApiError> {
+        self.text.enter()?;
+        let mut clauses: Vec<TextClause> = Vec::new();
+        loop {
+            self.text.skip_blanks();
+            let is_first = clauses.is_empty();
+            let operator = self.operator();
+            if operator != LuceneOperator::None && is_first {
+                return Err(self.text.wrong("an operator without a clause before it"));
+            }
+            self.text.skip_blanks();
+            if self.text.peek().is_none_or(|c| c == ')') {
+                if operator != LuceneOperator::None {
+                    return Err(self.text.wrong("an operator without a clause behind it"));
+                }
+                break;
+            }
+            let sign = self.sign();
+            let syntax = self.clause()?;
+            self.add(&mut clauses, operator, TextClause { role: sign, syntax });
+        }
+        self.text.depth -= 1;
+        Ok(TextSyntax::Group(clauses))
+    }
+
+    /// Adds a clause; its operator also concerns the clause before it.
+    fn add(&self, clauses: &mut Vec<TextClause>, operator: LuceneOperator, mut clause: TextClause) {
+        if let Some(before) = clauses.last_mut().filter(|before| before.role != TextRole::Excluded) {
+            match operator {
+                LuceneOperator::And => before.role = TextRole::Required,
+                LuceneOperator::Or if self.are_required => before.role = TextRole::Optional,
+                _ => {}
+            }
+        }
+        let is_required = match operator {
+            LuceneOperator::And => true,
+            LuceneOperator::Or => false,
+            LuceneOperator::None => self.are_required,
+        };
+        if clause.role == TextRole::Optional && is_required {
+            clause.role = TextRole::Required;
+        }
+        clauses.push(clause);
+    }
+
+    fn operator(&mut self) -> LuceneOperator {
+        if self.text.take_word("AND") || self.text.take_word("&&") {
+            LuceneOperator::And
+        } else if self.text.take_word("OR") || self.text.take_word("||") {
+            LuceneOperator::Or
+        } else {
+            LuceneOperator::None
+        }
+    }
+
+    fn sign(&mut self) -> TextRole {
+        let role = if self.text.take('+') {
+            TextRole::Required
+        } else if self.text.take('-') || self.text.take('!') || self.text.take_word("NOT") {
+            TextRole::Excluded
+        } else {
+            TextRole::Optional
+        };
+        self.text.skip_blanks();
+        role
+    }
+
+    fn clause(&mut self) -> Result<TextSyntax, ApiError> {
+        let syntax = match self.text.peek() {
+            Some('(') => {
+                self.text.at += 1;
+                let group = self.group()?;
+                if !self.text.take(')') {
+                    return Err(self.text.wrong("`(` has no `)`"));
+                }
+                group
+            }
+            Some('"') => {
+                self.text.at += 1;
+                let phrase = self.text.phrase().ok_or_else(|| self.text.wrong("a phrase without its end"))?;
+                let has_slop = self.text.take('~');
+                let slop = if has_slop { self.text.number() } else { None };
+                if has_slop && slop.is_none() {
+                    return Err(self.text.wrong("`~` behind a phrase needs a number"));
+                }
+                TextSyntax::Phrase(phrase, slop.map(|slop| slop as usize))
+            }
+            _ => return self.word(),
+        };
+        self.boosted(syntax)
+    }
+
+    /// Reads a word with its suffixes, or a field with its clause.
+    fn word(&mut self) -> Result<TextSyntax, ApiError> {
+        if self.text.starts_with("*:*") {
+            self.text.at += 3;
+            return self.boosted(TextSyntax::All);
+        }
+        if let Some(c) = self.text.peek().filter(|c| "/<>=+-!".contains(*c)) {
+            return Err(self.text.wrong(format!("`{c}` is not supported here; `\\{c}` is the character")));
+        }
+        let word = self.text.word(|c| SPECIAL.contains(c));
+        if word.is_empty() {
+            return Err(self.unsupported());
+        }
+        let syntax = if self.text.take(':') {
+            self.text.enter()?;
+            if self.text.peek().is_none_or(char::is_whitespace) {
+                return Err(self.text.wrong("a field without a clause"));
+            }
+            let clause = self.clause()?;
+            self.text.depth -= 1;
+            return Ok(TextSyntax::InField(word, Box::new(clause)));
+        } else if self.text.take('*') {
+            TextSyntax::Prefix(word)
+        } else if self.text.take('~') {
+            let edits = self.text.edits();
+            TextSyntax::Fuzzy(word, edits.ok_or_else(|| self.text.wrong("the distance must be 0, 1 or 2"))?)
+        } else {
+            TextSyntax::Words(word)
+        };
+        self.boosted(syntax)
+    }
+
+    fn boosted(&mut self, syntax: TextSyntax) -> Result<TextSyntax, ApiError> {
+        let syntax = match self.text.take('^') {
+            true => {
+                let boost = self.text.number().ok_or_else(|| self.text.wrong("`^` needs a number"))?;
+                TextSyntax::Boosted(Box::new(syntax), boost)
+            }
+            false => syntax,
+        };
+        match self.text.peek() {
+            Some(c) if !c.is_whitespace() && !"()\"".contains(c) => Err(self.unsupported()),
+            _ => Ok(syntax),
+        }
+    }
+
+    fn unsupported(&self) -> ApiError {
+        let c = self.text.peek().unwrap_or(' ');
+        self.text.wrong(format!(
+            "`{c}` is not supported here: there are no ranges, regular expressions and wildcards within words; \
+             `\\{c}` is the character"
+        ))
+    }
+}

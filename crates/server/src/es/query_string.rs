@@ -1,0 +1,187 @@
+//! Query strings: their members, and their syntax trees to queries.
+
+use super::error::parsing_error;
+use super::fields::{BoostedField, QueryScope, sum_of};
+use super::full_text::{WordOptions, phrase_in, take_operator, words_and_prefix, words_in};
+use super::fuzziness::Fuzziness;
+use super::lucene_syntax::parse_lucene;
+use super::members::{Members, names_of};
+use super::minimum::MinimumMatch;
+use super::simple_syntax::parse_simple;
+use super::text_syntax::{TextRole, TextSyntax};
+use crate::api_error::{ApiError, ApiErrorKind};
+use serde_json::{Value, json};
+use tierdex::Query;
+use tierdex::limits::QUERY_BYTES_MAX;
+
+/// How the parts of a query string are searched.
+struct StringOptions {
+    words: WordOptions,
+    phrase_slop: usize,
+    /// Optional clauses of the outermost group that must match.
+    minimum: Option<MinimumMatch>,
+}
+
+/// `query_string`
+pub(super) fn query_string(scope: &mut QueryScope<'_>, body: &Value, boost: f64) -> Result<Query, ApiError> {
+    let mut members = Members::of(body, "query_string")?;
+    let default_field = members.text("default_field")?;
+    let kind = members.text("type")?.unwrap_or_else(|| "best_fields".to_string());
+    let tie_breaker = members.number("tie_breaker")?;
+    members.only("analyze_wildcard", &json!(false))?;
+    let phrase_slop = members.count("phrase_slop")?.unwrap_or(0);
+    members.ignore(&["allow_leading_wildcard"], &mut scope.ignored);
+    let found = StringMembers::take(scope, members, default_field, boost)?;
+    let StringMembers { text, fields, boost, options } = found;
+    let options = StringOptions { phrase_slop, ..options };
+    if !["best_fields", "most_fields"].contains(&&*kind) {
+        return Err(parsing_error(format!("the type [{}] is not supported", kind.escape_debug())));
+    }
+    if kind == "best_fields" && fields.len() > 1 && tie_breaker != Some(1.0) {
+        return Err(parsing_error(format!(
+            "[query_string] in {} fields needs the type most_fields or the tie_breaker 1, which add the scores of \
+             fields; or name one field as default_field",
+            fields.len()
+        )));
+    }
+    let syntax = match text.trim() {
+        "*" => TextSyntax::All,
+        _ => parse_lucene(&text, options.words.are_required)?,
+    };
+    let query = root_query(scope, &syntax, &fields, &options, boost)?;
+    Ok(query.unwrap_or(Query::Nothing))
+}
+
+/// `simple_query_string`
+pub(super) fn simple_query_string(
+    scope: &mut QueryScope<'_>,
+    body: &Value,
+    boost: f64,
+) -> Result<Query, ApiError> {
+    let mut members = Members::of(body, "simple_query_string")?;
+    members.only("flags", &json!("ALL"))?;
+    members.only("analyze_wildcard", &json!(false))?;
+    let StringMembers { text, fields, boost, options } = StringMembers::take(scope, members, None, boost)?;
+    let syntax = match text.trim() {
+        "*" => TextSyntax::All,
+        _ => parse_simple(&text, options.words.are_required)?,
+    };
+    let query = root_query(scope, &syntax, &fields, &options, boost)?;
+    Ok(query.unwrap_or(Query::Nothing))
+}
+
+/// The members that both languages have.
+struct StringMembers {
+    text: String,
+    fields: Vec<BoostedField>,
+    boost: f64,
+    options: StringOptions,
+}
+
+impl StringMembers {
+    fn take(
+        scope: &mut QueryScope<'_>,
+        mut members: Members<'_>,
+        default_field: Option<String>,
+        boost: f64,
+    ) -> Result<StringMembers, ApiError> {
+        let text = members.text("query")?.ok_or_else(|| members.error("[query] is missing".to_string()))?;
+        if text.len() > QUERY_BYTES_MAX {
+            let message = format!("[query] has {} bytes; at most {QUERY_BYTES_MAX} are allowed", text.len());
+            return Err(ApiError::new(ApiErrorKind::Limit, message));
+        }
+        let names = members.take("fields").map(|names| names_of(names, "fields")).transpose()?;
+        let fields = match names.or(default_field.map(|name| vec![name])) {
+            Some(names) => scope.fields(&names)?,
+            None => scope.all_fields(),
+        };
+        let are_required = take_operator(&mut members, "default_operator")?;
+        let minimum = members.take("minimum_should_match").map(MinimumMatch::parse).transpose()?;
+        let boost = boost * members.boost()?;
+        members.only("auto_generate_synonyms_phrase_query", &json!(true))?;
+        members.ignore(&["lenient"], &mut scope.ignored);
+        members.finish()?;
+        let words = WordOptions { are_required, ..WordOptions::default() };
+        Ok(StringMembers { text, fields, boost, options: StringOptions { words, phrase_slop: 0, minimum } })
+    }
+}
+
+/// The query of a whole string, to which a minimum applies.
+fn root_query(
+    scope: &mut QueryScope<'_>,
+    syntax: &TextSyntax,
+    fields: &[BoostedField],
+    options: &StringOptions,
+    boost: f64,
+) -> Result<Option<Query>, ApiError> {
+    let mut query = query_of(scope, syntax, fields, options, boost)?;
+    if let (TextSyntax::Group(_), Some(Query::Bool { should, minimum, .. })) = (syntax, &mut query)
+        && let Some(asked) = &options.minimum
+    {
+        *minimum = (*minimum).max(asked.of(should.len()));
+    }
+    Ok(query)
+}
+
+/// The query of a syntax tree; `None` if analysis drops all its words.
+fn query_of(
+    scope: &mut QueryScope<'_>,
+    syntax: &TextSyntax,
+    fields: &[BoostedField],
+    options: &StringOptions,
+    boost: f64,
+) -> Result<Option<Query>, ApiError> {
+    match syntax {
+        TextSyntax::All => Ok(Some(Query::All { boost })),
+        TextSyntax::Boosted(inner, factor) => query_of(scope, inner, fields, options, boost * factor),
+        TextSyntax::InField(name, inner) => {
+            let fields = scope.fields(std::slice::from_ref(name))?;
+            let query = query_of(scope, inner, &fields, options, boost)?;
+            Ok(Some(query.unwrap_or(Query::Nothing)))
+        }
+        TextSyntax::Group(clauses) => {
+            let (mut must, mut should, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
+            for clause in clauses {
+                let list = match clause.role {
+                    TextRole::Optional => &mut should,
+                    TextRole::Required => &mut must,
+                    TextRole::Excluded => &mut must_not,
+                };
+                list.extend(query_of(scope, &clause.syntax, fields, options, boost)?);
+            }
+            let count = must.len() + should.len() + must_not.len();
+            Ok((count > 0).then(|| Query::clauses(must, should, must_not)))
+        }
+        TextSyntax::Words(_) | TextSyntax::Phrase(..) | TextSyntax::Prefix(_) | TextSyntax::Fuzzy(..) => {
+            let mut queries = Vec::with_capacity(fields.len());
+            for field in fields {
+                let field = BoostedField { boost: field.boost * boost, ..*field };
+                queries.extend(leaf_in(scope, syntax, field, options)?);
+            }
+            Ok((!queries.is_empty()).then(|| sum_of(queries)))
+        }
+    }
+}
+
+/// The query of words, a phrase, a prefix or a fuzzy word in a field; `None` if analysis drops all words.
+fn leaf_in(
+    scope: &mut QueryScope<'_>,
+    syntax: &TextSyntax,
+    field: BoostedField,
+    options: &StringOptions,
+) -> Result<Option<Query>, ApiError> {
+    let words = &options.words;
+    let query = match syntax {
+        TextSyntax::Phrase(text, slop) => {
+            return phrase_in(scope, text, field, slop.unwrap_or(options.phrase_slop));
+        }
+        TextSyntax::Prefix(text) => words_and_prefix(scope, text, field, words)?,
+        TextSyntax::Fuzzy(text, edits) => {
+            let words = WordOptions { fuzziness: Some(Fuzziness::Edits(*edits)), ..words.clone() };
+            words_in(scope, text, field, &words)?
+        }
+        TextSyntax::Words(text) => words_in(scope, text, field, words)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(query).filter(|query| *query != Query::Nothing))
+}

@@ -1,0 +1,146 @@
+//! What the two languages of query strings have in common: their syntax tree, and the characters of a text.
+
+use super::error::parsing_error;
+use crate::api_error::ApiError;
+
+/// Groups inside one another, at most.
+const DEPTH_MAX: usize = 32;
+
+/// A syntax tree.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TextSyntax {
+    Words(String),
+    /// A phrase with its slop.
+    Phrase(String, Option<usize>),
+    Prefix(String),
+    /// Words within a number of edits.
+    Fuzzy(String, u8),
+    All,
+    /// A part in a field.
+    InField(String, Box<TextSyntax>),
+    Boosted(Box<TextSyntax>, f64),
+    Group(Vec<TextClause>),
+}
+
+/// A clause of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TextClause {
+    pub(super) role: TextRole,
+    pub(super) syntax: TextSyntax,
+}
+
+/// How a clause counts in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextRole {
+    Optional,
+    Required,
+    Excluded,
+}
+
+/// The characters of a text that were not read yet.
+pub(super) struct TextReader {
+    characters: Vec<char>,
+    pub(super) at: usize,
+    pub(super) depth: usize,
+}
+
+impl TextReader {
+    pub(super) fn new(text: &str) -> TextReader {
+        TextReader { characters: text.chars().collect(), at: 0, depth: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        self.characters.get(self.at).copied()
+    }
+
+    pub(super) fn next(&mut self) -> Option<char> {
+        self.at += 1;
+        self.characters.get(self.at - 1).copied()
+    }
+
+    /// Reads a character if it is the next one.
+    pub(super) fn take(&mut self, expected: char) -> bool {
+        let is_next = self.peek() == Some(expected);
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    pub(super) fn starts_with(&self, text: &str) -> bool {
+        text.chars().enumerate().all(|(number, c)| self.characters.get(self.at + number) == Some(&c))
+    }
+
+    /// Reads a word if it is the next one: a blank, a parenthesis or the end is behind it.
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        let length = word.chars().count();
+        let after = self.characters.get(self.at + length);
+        let is_next = self.starts_with(word) && after.is_none_or(|c| c.is_whitespace() || *c == '(');
+        self.at += if is_next { length } else { 0 };
+        is_next
+    }
+
+    pub(super) fn skip_blanks(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    /// Reads a phrase behind its first quotation mark; `None` if it has no last one.
+    pub(super) fn phrase(&mut self) -> Option<String> {
+        let (start, mut phrase) = (self.at, String::new());
+        loop {
+            match self.next() {
+                Some('"') => return Some(phrase),
+                Some('\\') => phrase.extend(self.next()),
+                Some(c) => phrase.push(c),
+                None => {
+                    self.at = start;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Reads a word until a character that ends it, and that is not escaped.
+    pub(super) fn word(&mut self, ends: impl Fn(char) -> bool) -> String {
+        let mut word = String::new();
+        while let Some(c) = self.peek().filter(|c| !c.is_whitespace() && !ends(*c)) {
+            self.at += 1;
+            word.extend(if c == '\\' { self.next() } else { Some(c) });
+        }
+        word
+    }
+
+    /// Reads a number of digits, with a fraction if there is one.
+    pub(super) fn number(&mut self) -> Option<f64> {
+        let start = self.at;
+        while self.peek().is_some_and(|c| c.is_ascii_digit() || c == '.') {
+            self.at += 1;
+        }
+        self.characters[start..self.at].iter().collect::<String>().parse().ok()
+    }
+
+    /// Reads the edit distance behind `~`, 2 by default.
+    pub(super) fn edits(&mut self) -> Option<u8> {
+        let has_number = self.peek().is_some_and(|c| c.is_ascii_digit());
+        let edits = if has_number { self.number()? } else { 2.0 };
+        [0, 1, 2].into_iter().find(|whole| f64::from(*whole) == edits)
+    }
+
+    /// Enters a group.
+    pub(super) fn enter(&mut self) -> Result<(), ApiError> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.wrong(format!("more than {DEPTH_MAX} groups inside one another")));
+        }
+        Ok(())
+    }
+
+    /// An error at the next character.
+    pub(super) fn wrong(&self, message: impl Into<String>) -> ApiError {
+        parsing_error(format!(
+            "[query], character {}: {}",
+            self.at.min(self.characters.len()) + 1,
+            message.into()
+        ))
+    }
+}
