@@ -255,7 +255,10 @@ fn wrong_requests_get_an_error_of_one_shape() {
     assert_eq!(post("application/json", ""), (400, "usage".to_string()));
     assert_eq!(post("application/json", &"[".repeat(100_000)), (400, "usage".to_string()));
     assert_eq!(post("application/json", &" ".repeat((1 << 20) + 1)), (413, "too_large".to_string()));
-    assert_eq!(raw(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"), (404, "not_found".to_string()));
+    assert_eq!(
+        raw(b"GET /api/v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+        (404, "not_found".to_string())
+    );
     assert_eq!(raw(b"PUT /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"), (405, "method".to_string()));
     let encoded =
         b"POST /api/v1/indexes/docs/search HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\n\r\n";
@@ -290,13 +293,18 @@ fn health_metrics_openapi_and_the_page_are_served() {
         assert!(openapi["paths"][path].is_object(), "{path}");
     }
     for (path, kind) in [("/", "text/html"), ("/app.js", "text/javascript"), ("/style.css", "text/css")] {
-        let file = server.get(path);
+        let mut client: Client = server.connect();
+        client
+            .send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n").as_bytes());
+        let file = client.answer().unwrap();
         assert!(file.header("content-type").unwrap().starts_with(kind));
         assert!(file.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
         let tag = file.header("etag").unwrap();
-        let mut client: Client = server.connect();
         client.send(
-            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: {tag}\r\n\r\n").as_bytes(),
+            format!(
+                "GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nIf-None-Match: {tag}\r\n\r\n"
+            )
+            .as_bytes(),
         );
         assert_eq!(client.answer().unwrap().status, 304);
     }
@@ -340,8 +348,8 @@ fn requests_need_a_key_if_there_are_keys() {
         client.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n").as_bytes());
         client.answer().unwrap()
     };
-    for path in [&*format!("{SEARCH}?q=disk"), "/", "/metrics", "/openapi.json", "/nothing"] {
-        let answer = get(path, "Authorization: Bearer 0123456789abcdeX\r\n");
+    for path in [&*format!("{SEARCH}?q=disk"), "/", "/metrics", "/openapi.json", "/api/nothing"] {
+        let answer = get(path, "Accept: text/html\r\nAuthorization: Bearer 0123456789abcdeX\r\n");
         assert_eq!((answer.status, &*answer.error_kind()), (401, "unauthorized"), "{path}");
         assert!(answer.header("www-authenticate").unwrap().starts_with("Basic"));
     }

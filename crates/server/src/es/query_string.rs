@@ -18,6 +18,8 @@ use tierdex::limits::QUERY_BYTES_MAX;
 struct StringOptions {
     words: WordOptions,
     phrase_slop: usize,
+    /// Whether the scores of several fields are added; if not, several are an error.
+    adds_fields: bool,
     /// Optional clauses of the outermost group that must match.
     minimum: Option<MinimumMatch>,
 }
@@ -33,16 +35,10 @@ pub(super) fn query_string(scope: &mut QueryScope<'_>, body: &Value, boost: f64)
     members.ignore(&["allow_leading_wildcard"], &mut scope.ignored);
     let found = StringMembers::take(scope, members, default_field, boost)?;
     let StringMembers { text, fields, boost, options } = found;
-    let options = StringOptions { phrase_slop, ..options };
+    let adds_fields = kind == "most_fields" || tie_breaker == Some(1.0);
+    let options = StringOptions { phrase_slop, adds_fields, ..options };
     if !["best_fields", "most_fields"].contains(&&*kind) {
         return Err(parsing_error(format!("the type [{}] is not supported", kind.escape_debug())));
-    }
-    if kind == "best_fields" && fields.len() > 1 && tie_breaker != Some(1.0) {
-        return Err(parsing_error(format!(
-            "[query_string] in {} fields needs the type most_fields or the tie_breaker 1, which add the scores of \
-             fields; or name one field as default_field",
-            fields.len()
-        )));
     }
     let syntax = match text.trim() {
         "*" => TextSyntax::All,
@@ -102,7 +98,12 @@ impl StringMembers {
         members.ignore(&["lenient"], &mut scope.ignored);
         members.finish()?;
         let words = WordOptions { are_required, ..WordOptions::default() };
-        Ok(StringMembers { text, fields, boost, options: StringOptions { words, phrase_slop: 0, minimum } })
+        Ok(StringMembers {
+            text,
+            fields,
+            boost,
+            options: StringOptions { words, phrase_slop: 0, adds_fields: true, minimum },
+        })
     }
 }
 
@@ -153,6 +154,13 @@ fn query_of(
             Ok((count > 0).then(|| Query::clauses(must, should, must_not)))
         }
         TextSyntax::Words(_) | TextSyntax::Phrase(..) | TextSyntax::Prefix(_) | TextSyntax::Fuzzy(..) => {
+            if fields.len() > 1 && !options.adds_fields {
+                return Err(parsing_error(format!(
+                    "[query_string] in {} fields needs the type most_fields or the tie_breaker 1, which add the \
+                     scores of fields; or name one field as default_field",
+                    fields.len()
+                )));
+            }
             let mut queries = Vec::with_capacity(fields.len());
             for field in fields {
                 let field = BoostedField { boost: field.boost * boost, ..*field };

@@ -67,11 +67,16 @@ impl FromRequest<Arc<ServerState>> for EsRequest {
         let (mut parts, body) = request.into_parts();
         let path = RawPathParams::from_request_parts(&mut parts, state).await;
         let path = path.map_err(|_| argument_error("the path is not valid UTF-8"))?;
-        let path = path.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let path: Vec<(String, String)> =
+            path.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
         let Query(pairs) = pairs.map_err(|_| argument_error("the parameters are not valid"))?;
         let mut parameters = Map::new();
         for (name, value) in pairs {
+            // Some clients repeat a part of the path.
+            if path.contains(&(name.clone(), value.clone())) {
+                continue;
+            }
             if parameters.contains_key(&name) {
                 let message = format!("the parameter [{}] is given twice", name.escape_debug());
                 return Err(argument_error(message));

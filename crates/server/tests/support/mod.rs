@@ -1,6 +1,8 @@
 //! A server in this process over an index of generated documents, and a client that speaks plain HTTP.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod library;
+
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -131,6 +133,14 @@ impl Client {
         self.answer().expect("the server closed the connection")
     }
 
+    /// Sends a request with more headers, each with its line end.
+    pub fn request(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        let length = body.len();
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n");
+        self.send(format!("{head}{headers}\r\n{body}").as_bytes());
+        self.answer_to(method == "HEAD").expect("the server closed the connection")
+    }
+
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();
     }
@@ -142,6 +152,11 @@ impl Client {
 
     /// Reads an answer; `None` if the server has closed the connection.
     pub fn answer(&mut self) -> Option<Answer> {
+        self.answer_to(false)
+    }
+
+    /// Reads an answer, which has no body if it is that to `HEAD`.
+    fn answer_to(&mut self, is_head: bool) -> Option<Answer> {
         let status = self.line()?;
         let status = status.split(' ').nth(1)?.parse().ok()?;
         let mut headers = Vec::new();
@@ -154,6 +169,9 @@ impl Client {
             headers.push((name.to_ascii_lowercase(), value.to_string()));
         }
         let mut answer = Answer { status, headers, body: Vec::new() };
+        if is_head {
+            return Some(answer);
+        }
         if answer.header("transfer-encoding") == Some("chunked") {
             while let Some(chunk) = self.chunk()? {
                 answer.body.extend(chunk);
