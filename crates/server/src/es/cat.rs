@@ -102,18 +102,15 @@ fn row_of(index: &ServedIndex, columns: &[String], in_bytes: bool) -> Vec<String
 
 /// A number of bytes with a unit.
 fn size_text(bytes: u64) -> String {
-    let units = ["b", "kb", "mb", "gb", "tb"];
-    let power = (bytes.max(1).ilog2() / 10).min(units.len() as u32 - 1);
-    let unit = units[power as usize];
-    match power {
-        0 => format!("{bytes}{unit}"),
-        _ => format!(
-            "{:.1}{unit}",
-            bytes as f64
-                / f64::from(1u32 << (10 * power.min(3)))
-                / 1024f64.powi(power as i32 - power.min(3) as i32)
-        ),
+    let (mut size, mut units) = (bytes as f64, ["kb", "mb", "gb", "tb"].into_iter());
+    let mut text = format!("{bytes}b");
+    while size >= 1024.0
+        && let Some(unit) = units.next()
+    {
+        size /= 1024.0;
+        text = format!("{size:.1}{unit}");
     }
+    text
 }
 
 /// Rows as text, in columns of equal width.

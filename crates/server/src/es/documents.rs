@@ -9,6 +9,7 @@ use super::source::SourceFilter;
 use super::stored_source::SourceReader;
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::catalog::ServedIndex;
+use crate::record::AnswerMemory;
 use crate::search::DEADLINE_MS;
 use crate::state::ServerState;
 use crate::stored::document_of_id;
@@ -94,7 +95,7 @@ pub(super) async fn get_source(
 async fn read_one(
     state: &Arc<ServerState>,
     request: &EsRequest,
-) -> Result<(EsDocument, Vec<String>, Option<crate::record::AnswerMemory>), ApiError> {
+) -> Result<(EsDocument, Vec<String>, Option<AnswerMemory>), ApiError> {
     request.without_body()?;
     let index = one_index(state, request.index())?;
     let (filter, warnings) = take_parameters(request)?;

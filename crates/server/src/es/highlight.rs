@@ -173,10 +173,10 @@ fn add_searched_fields(query: &Query, fields: &mut Vec<usize>) {
         Query::Term { field, .. }
         | Query::Phrase { field, .. }
         | Query::Prefix { field, .. }
-        | Query::Fuzzy { field, .. } => {
-            if !fields.contains(field) {
-                fields.push(*field);
-            }
+        | Query::Fuzzy { field, .. }
+            if !fields.contains(field) =>
+        {
+            fields.push(*field);
         }
         Query::Bool { must, filter, should, .. } => {
             [must, filter, should].into_iter().flatten().for_each(|query| add_searched_fields(query, fields));

@@ -3,7 +3,7 @@
 //!
 //! As in Lucene, `AND` makes the clauses beside it required and `OR` none; it does not bind tighter.
 
-use super::text_syntax::{TextClause, TextReader, TextRole, TextSyntax};
+use super::text_syntax::{QueryTextReader, TextClause, TextRole, TextSyntax};
 use crate::api_error::ApiError;
 
 /// Characters that end a word, unless they are escaped.
@@ -11,7 +11,7 @@ const SPECIAL: &str = "()[]{}^\"~*?:";
 
 /// Parses a query string. Clauses without an operator are required if `are_required`.
 pub(super) fn parse_lucene(text: &str, are_required: bool) -> Result<TextSyntax, ApiError> {
-    let mut parser = LuceneParser { text: TextReader::new(text), are_required };
+    let mut parser = LuceneParser { text: QueryTextReader::new(text), are_required };
     let group = parser.group()?;
     match parser.text.peek() {
         None => Ok(group),
@@ -20,7 +20,7 @@ pub(super) fn parse_lucene(text: &str, are_required: bool) -> Result<TextSyntax,
 }
 
 struct LuceneParser {
-    text: TextReader,
+    text: QueryTextReader,
     are_required: bool,
 }
 

@@ -61,12 +61,13 @@ impl MinimumAmount {
     }
 
     fn of(self, clauses: i64) -> i64 {
-        let amount = match self {
+        match self {
+            MinimumAmount::Count(count) if count < 0 => clauses + count,
             MinimumAmount::Count(count) => count,
             // Rounded towards 0: also fewer clauses may be missing.
+            MinimumAmount::Percent(percent) if percent < 0 => clauses + clauses * percent / 100,
             MinimumAmount::Percent(percent) => clauses * percent / 100,
-        };
-        if amount < 0 { clauses + amount } else { amount }
+        }
     }
 }
 

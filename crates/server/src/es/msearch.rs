@@ -1,5 +1,5 @@
-//! Several searches in one request, each with its own status. Few are evaluated at a time. The memory of all
-//! answers is reserved before the first search, so that the request is rejected as a whole if they do not fit.
+//! Several searches in one request, each with its own status. Few are evaluated at a time. The memory of
+//! all answers is reserved before the first search: if they do not fit, the request is rejected as a whole.
 
 use super::error::{EsErrorBody, argument_error};
 use super::hits::EsSearchAnswer;
@@ -40,6 +40,12 @@ const PARAMETERS: [&str; 7] = [
     "request_cache",
 ];
 
+/// The searches of a body, each of which may be an error, and the warnings of the request.
+struct PlannedSearches {
+    searches: Vec<Result<PlannedSearch, ApiError>>,
+    warnings: Vec<String>,
+}
+
 #[derive(Debug, Serialize)]
 struct MultiSearchAnswer {
     took: u64,
@@ -65,8 +71,7 @@ pub(super) async fn search_several(
 ) -> Result<Response, ApiError> {
     check_busy(&state)?;
     let began = Instant::now();
-    let (planned, mut warnings) = plan_all(&state, &request)?;
-    drop(request);
+    let PlannedSearches { searches: planned, mut warnings } = plan_all(&state, &request)?;
     let bytes =
         planned.iter().map(|search| search.as_ref().map_or(FAILED_BYTES, PlannedSearch::answer_bytes));
     let mut memory = answer_memory(&state, bytes.sum()).await?;
@@ -105,11 +110,8 @@ fn item_of(
     }
 }
 
-/// The searches of a body, each of which may be an error, and the warnings of the request.
-fn plan_all(
-    state: &ServerState,
-    request: &EsRequest,
-) -> Result<(Vec<Result<PlannedSearch, ApiError>>, Vec<String>), ApiError> {
+/// Plans the searches of a body.
+fn plan_all(state: &ServerState, request: &EsRequest) -> Result<PlannedSearches, ApiError> {
     let mut url = Members::of_url(&request.parameters, "msearch");
     let mut warnings = Vec::new();
     let mut shared = Map::new();
@@ -123,7 +125,7 @@ fn plan_all(
     while lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
-    if lines.is_empty() || lines.len() % 2 != 0 {
+    if lines.is_empty() || !lines.len().is_multiple_of(2) {
         return Err(argument_error("the body must have two lines for each search: a header, and the search"));
     }
     if lines.len() > 2 * SEARCHES_MAX {
@@ -132,7 +134,7 @@ fn plan_all(
         return Err(ApiError::new(ApiErrorKind::Limit, message));
     }
     let planned = lines.chunks(2).map(|pair| plan_one(state, request.index(), pair, &shared));
-    Ok((planned.collect(), warnings))
+    Ok(PlannedSearches { searches: planned.collect(), warnings })
 }
 
 fn plan_one(

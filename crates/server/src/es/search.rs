@@ -58,7 +58,8 @@ impl PlannedSearch {
             request,
             shape,
             deadline: search.deadline,
-            answer_bytes: answer_bytes(k, previews, false) + k * added,
+            // The query is also a part of the request.
+            answer_bytes: answer_bytes(k, previews, false) + k * added + 2 * search.query.memory(),
         };
         Ok(PlannedSearch { index, snapshot, search, prepared })
     }

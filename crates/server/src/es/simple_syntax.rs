@@ -1,7 +1,7 @@
 //! The language of `simple_query_string`: every text is a query. `+` requires, `|` is an alternative, `-`
 //! excludes; there are phrases, prefixes, fuzzy words and groups. Operators are joined from left to right.
 
-use super::text_syntax::{TextClause, TextReader, TextRole, TextSyntax};
+use super::text_syntax::{QueryTextReader, TextClause, TextRole, TextSyntax};
 use crate::api_error::ApiError;
 
 /// Characters that end a word, unless they are escaped.
@@ -9,12 +9,12 @@ const SPECIAL: &str = "\"|+()";
 
 /// Parses a query string. Clauses without an operator are required if `are_required`.
 pub(super) fn parse_simple(text: &str, are_required: bool) -> Result<TextSyntax, ApiError> {
-    let mut parser = SimpleParser { text: TextReader::new(text), are_required };
+    let mut parser = SimpleParser { text: QueryTextReader::new(text), are_required };
     parser.group()
 }
 
 struct SimpleParser {
-    text: TextReader,
+    text: QueryTextReader,
     are_required: bool,
 }
 

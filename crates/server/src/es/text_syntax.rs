@@ -38,15 +38,15 @@ pub(super) enum TextRole {
 }
 
 /// The characters of a text that were not read yet.
-pub(super) struct TextReader {
+pub(super) struct QueryTextReader {
     characters: Vec<char>,
     pub(super) at: usize,
     pub(super) depth: usize,
 }
 
-impl TextReader {
-    pub(super) fn new(text: &str) -> TextReader {
-        TextReader { characters: text.chars().collect(), at: 0, depth: 0 }
+impl QueryTextReader {
+    pub(super) fn new(text: &str) -> QueryTextReader {
+        QueryTextReader { characters: text.chars().collect(), at: 0, depth: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<char> {
