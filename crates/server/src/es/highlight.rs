@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use tierdex::analysis::Snippet;
 use tierdex::{PreviewOptions, Query, Schema};
 
-/// Bytes of a fragment, by default and if it is the whole text.
+/// Bytes of a fragment, by default.
 const FRAGMENT_BYTES: usize = 100;
 
 /// Highlighted texts by their field.
@@ -48,18 +48,15 @@ impl HighlightTags {
         let fragment = members.count("fragment_size")?;
         let whole = members.count("number_of_fragments")?.map(is_whole);
         tags.fragment = match (whole, fragment) {
-            (Some(true), _) | (_, Some(0)) => 0,
-            (_, fragment) => {
-                fragment.unwrap_or(if tags.fragment == 0 { FRAGMENT_BYTES } else { tags.fragment })
-            }
+            (Some(true), _) => 0,
+            (_, Some(bytes)) => bytes,
+            (Some(false), None) if self.fragment == 0 => FRAGMENT_BYTES,
+            (_, None) => self.fragment,
         };
         if tags.fragment > SNIPPET_BYTES_MAX {
             let message =
                 format!("[fragment_size] is {}; at most {SNIPPET_BYTES_MAX} is allowed", tags.fragment);
             return Err(ApiError::new(ApiErrorKind::Limit, message));
-        }
-        if whole.is_none() && fragment.is_none() {
-            tags.fragment = self.fragment;
         }
         members.only("require_field_match", &json!(true))?;
         members.only("no_match_size", &json!(0))?;

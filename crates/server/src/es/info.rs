@@ -56,7 +56,7 @@ fn info(compat: Compat) -> Value {
     };
     let mut version = version;
     for (name, value) in [
-        ("build_type", json!("tar")),
+        ("build_type", json!(NAME)),
         ("build_hash", json!("unknown")),
         ("build_date", json!("2026-01-01T00:00:00Z")),
         ("build_snapshot", json!(false)),

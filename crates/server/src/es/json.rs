@@ -1,5 +1,5 @@
-//! JSON bodies as values, with bounds on their depth and their number, and without members that are named
-//! twice.
+//! JSON bodies as values, with bounds on their depth and their number. Members that are named twice or are
+//! null are errors.
 
 use super::error::parsing_error;
 use crate::api_error::ApiError;
@@ -75,8 +75,9 @@ impl<'de> Visitor<'de> for BoundedValue<'_> {
         Ok(value.into())
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        // It would be taken for a member that is missing.
+        Err(E::custom("null is not the value of any member"))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn bodies_are_bounded_and_members_distinct() {
-        let text = r#"{"a":[1,-2,0.5,"x",null,true],"b":{}}"#;
+        let text = r#"{"a":[1,-2,0.5,"x",true],"b":{}}"#;
         assert_eq!(parse_json(text.as_bytes()).unwrap().to_string(), text);
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(parse_json(nested(JSON_DEPTH_MAX).as_bytes()).is_ok());
@@ -117,6 +118,7 @@ mod tests {
         for (text, message) in [
             (nested(JSON_DEPTH_MAX + 1), "inside one another"),
             (many(JSON_VALUES_MAX), "more than 16384 values"),
+            (r#"{"query":null}"#.to_string(), "null is not"),
             (r#"{"a":1,"a":1}"#.to_string(), "[a] is named twice"),
             ("{} {}".to_string(), "trailing characters"),
             (String::new(), "EOF"),

@@ -180,3 +180,61 @@ impl LuceneParser {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The clauses of a query as a text, each with its sign.
+    fn shown(syntax: &TextSyntax) -> String {
+        match syntax {
+            TextSyntax::Words(word) => word.clone(),
+            TextSyntax::Phrase(phrase, slop) => format!("'{phrase}'{slop:?}"),
+            TextSyntax::Prefix(word) => format!("{word}*"),
+            TextSyntax::Fuzzy(word, edits) => format!("{word}~{edits}"),
+            TextSyntax::All => "*:*".to_string(),
+            TextSyntax::InField(name, inner) => format!("{name}:{}", shown(inner)),
+            TextSyntax::Boosted(inner, boost) => format!("{}^{boost}", shown(inner)),
+            TextSyntax::Group(clauses) => {
+                let clause = |clause: &TextClause| {
+                    let sign = match clause.role {
+                        TextRole::Optional => "",
+                        TextRole::Required => "+",
+                        TextRole::Excluded => "-",
+                    };
+                    format!("{sign}{}", shown(&clause.syntax))
+                };
+                format!("({})", clauses.iter().map(clause).collect::<Vec<_>>().join(" "))
+            }
+        }
+    }
+
+    #[test]
+    fn operators_concern_the_clauses_beside_them() {
+        let parsed = |text: &str, are_required| shown(&parse_lucene(text, are_required).unwrap());
+        for (text, expected) in [
+            ("a b", "(a b)"),
+            ("a OR b AND c", "(a +b +c)"),
+            ("a && !b || c", "(+a -b c)"),
+            ("a NOT b +c - d", "(a -b +c -d)"),
+            ("title:(a b)^2 \"c d\"~3^4", "(title:(a b)^2 'c d'Some(3)^4)"),
+            ("a\\:b c~ d~1 e* x-y ANDROID", "(a:b c~2 d~1 e* x-y ANDROID)"),
+        ] {
+            assert_eq!(parsed(text, false), expected, "{text}");
+        }
+        assert_eq!(parsed("a b OR c -d", true), "(+a b c -d)");
+        let characters: Vec<char> = "ab \"|+-()*~2\\é:^&!/[?".chars().collect();
+        let (mut state, mut valid) = (1u64, 0);
+        for _ in 0..20_000 {
+            let text: String = (0..8)
+                .map(|_| {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    characters[(state >> 33) as usize % characters.len()]
+                })
+                .collect();
+            valid += usize::from(parse_lucene(&text, false).is_ok());
+        }
+        assert!((200..15_000).contains(&valid), "{valid}");
+    }
+}

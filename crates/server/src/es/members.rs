@@ -29,10 +29,10 @@ impl<'v> Members<'v> {
         Members { what, left, is_of_url: true }
     }
 
-    /// Takes a member; one that is null is none.
+    /// Takes a member.
     pub(super) fn take(&mut self, name: &str) -> Option<&'v Value> {
         let at = self.left.iter().position(|(other, _)| *other == name)?;
-        Some(self.left.remove(at).1).filter(|value| !value.is_null())
+        Some(self.left.remove(at).1)
     }
 
     /// Takes a text, or a number or boolean as text.
@@ -88,7 +88,7 @@ impl<'v> Members<'v> {
         }
     }
 
-    /// Takes members that have no effect; adds those that are not null to `ignored`.
+    /// Takes members that have no effect; adds them to `ignored`.
     pub(super) fn ignore(&mut self, names: &[&'static str], ignored: &mut Vec<String>) {
         for name in names {
             // Without effect, as asked for.

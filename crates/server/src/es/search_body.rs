@@ -205,8 +205,8 @@ fn finish_members(
 fn total_kind(value: &Value) -> Result<TotalKind, ApiError> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
     match (&*text, text.parse::<i64>()) {
-        ("true" | "", _) | (_, Ok(-1)) => Ok(TotalKind::Counted),
-        ("false", _) => Ok(TotalKind::Hidden),
+        ("true" | "", _) => Ok(TotalKind::Counted),
+        ("false", _) | (_, Ok(-1)) => Ok(TotalKind::Hidden),
         (_, Ok(0..)) => Ok(TotalKind::AtLeast),
         _ => Err(parsing_error(format!("[track_total_hits] must be a boolean or a number, not {value}"))),
     }

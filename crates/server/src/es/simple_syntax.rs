@@ -120,3 +120,46 @@ fn all_but(syntax: TextSyntax) -> TextSyntax {
     let clause = |role, syntax| TextClause { role, syntax };
     TextSyntax::Group(vec![clause(TextRole::Excluded, syntax), clause(TextRole::Required, TextSyntax::All)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_is_a_query() {
+        let characters: Vec<char> = "ab \"|+-()*~2\\é".chars().collect();
+        let mut state = 1u64;
+        for _ in 0..20_000 {
+            let text: String = (0..12)
+                .map(|_| {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    characters[(state >> 33) as usize % characters.len()]
+                })
+                .collect();
+            assert!(parse_simple(&text, false).is_ok(), "{text}");
+        }
+        assert!(parse_simple(&"(".repeat(10_000), false).is_err());
+    }
+
+    #[test]
+    fn operators_are_joined_from_left_to_right() {
+        let group = |role, parts: Vec<TextSyntax>| {
+            TextSyntax::Group(parts.into_iter().map(|syntax| TextClause { role, syntax }).collect())
+        };
+        let (a, b, c) = (word("a"), word("b"), word("c"));
+        let any = group(TextRole::Optional, vec![a.clone(), b.clone()]);
+        assert_eq!(parse_simple("a b", false).unwrap(), any);
+        assert_eq!(
+            parse_simple("a | b + c", false).unwrap(),
+            group(TextRole::Required, vec![any, c.clone()])
+        );
+        let all = group(TextRole::Required, vec![a.clone(), b]);
+        assert_eq!(parse_simple("a b | c", true).unwrap(), group(TextRole::Optional, vec![all, c]));
+        assert_eq!(parse_simple("--a", true).unwrap(), a);
+    }
+
+    fn word(text: &str) -> TextSyntax {
+        TextSyntax::Words(text.to_string())
+    }
+}
