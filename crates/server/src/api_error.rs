@@ -9,6 +9,9 @@ use utoipa::ToSchema;
 /// Bytes of a message, at most.
 const MESSAGE_BYTES: usize = 400;
 
+/// The type of an error of memory that others take, for clients of Elasticsearch.
+const NO_MEMORY: &str = "circuit_breaking_exception";
+
 /// The beginning of a text.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
@@ -91,6 +94,16 @@ impl ApiError {
     pub(crate) fn overloaded(message: impl Into<String>, wait: Duration) -> ApiError {
         let seconds = (wait.as_secs_f64().ceil() as u64).max(1);
         ApiError { retry_after_s: Some(seconds), ..ApiError::new(ApiErrorKind::Overloaded, message) }
+    }
+
+    /// Other requests take the memory that the request needs; it may succeed after a time.
+    pub(crate) fn no_memory(message: impl Into<String>, wait: Duration) -> ApiError {
+        ApiError { exception: Some(NO_MEMORY), ..ApiError::overloaded(message, wait) }
+    }
+
+    /// Whether other requests took the memory that the request needed.
+    pub(crate) fn is_no_memory(&self) -> bool {
+        self.exception == Some(NO_MEMORY)
     }
 
     pub(crate) fn status(&self) -> StatusCode {

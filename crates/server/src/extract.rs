@@ -173,7 +173,7 @@ pub(crate) async fn body_memory(state: &ServerState, bytes: usize) -> Result<Own
         Ok(Ok(permit)) => Ok(permit),
         _ => {
             state.metrics.refused.bytes();
-            Err(ApiError::overloaded("the bodies of other requests take all memory", MEMORY_WAIT))
+            Err(ApiError::no_memory("the bodies of other requests take all memory", MEMORY_WAIT))
         }
     }
 }

@@ -199,7 +199,7 @@ pub(crate) async fn answer_memory(state: &ServerState, bytes: usize) -> Result<A
         Ok(Ok(permit)) => Ok(AnswerMemory::new(permit)),
         _ => {
             state.metrics.refused.bytes();
-            Err(ApiError::overloaded("the answers of other requests take all memory", MEMORY_WAIT))
+            Err(ApiError::no_memory("the answers of other requests take all memory", MEMORY_WAIT))
         }
     }
 }
@@ -209,7 +209,7 @@ pub(crate) fn more_answer_memory(state: &ServerState, bytes: usize) -> Result<An
     let permit = state.answers.units.clone().try_acquire_many_owned(bytes.div_ceil(UNIT) as u32);
     permit.map(AnswerMemory::new).map_err(|_| {
         state.metrics.refused.bytes();
-        ApiError::overloaded("the answers of other requests take all memory", MEMORY_WAIT)
+        ApiError::no_memory("the answers of other requests take all memory", MEMORY_WAIT)
     })
 }
 

@@ -3,8 +3,10 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::time::Duration;
 use support::library::{DOCUMENTS, others_of, serve_library, source_of, title_of};
-use support::{Client, TestServer, options, write_index};
+use support::{Client, TestServer, options, post_bytes, write_index};
+use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
 use tierdex_server::Compat;
 
 const SEARCH: &str = "/library/_search";
@@ -106,6 +108,29 @@ fn sources_are_filtered() {
     let answer =
         client.post(SEARCH, &json!({ "query": { "match": { "text": "n7" } }, "stored_fields": "_none_" }));
     assert_eq!(answer.json()["hits"]["hits"][0].get("_source"), None);
+}
+
+#[test]
+fn long_documents_are_whole_or_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let options_of = WriterOptions { memory: 16 << 20, updatable: true, ..WriterOptions::default() };
+    let mut writer = IndexWriter::create(folder.path().join("long"), Schema::default(), options_of).unwrap();
+    let text = |words: usize| "solid ".repeat(words).trim_end().to_string();
+    for (id, words) in [("short", 10), ("long", 20_000), ("longest", 100_000)] {
+        writer.add(id, [("title", id), ("text", text(words).as_str())]).unwrap();
+    }
+    writer.commit(Merge::Keep).unwrap();
+    let server = TestServer::start(options(&[folder.path()]));
+    let mut client = server.connect();
+    assert_eq!(client.get("/long/_source/long").json()["text"], json!(text(20_000)));
+    for path in ["/long/_doc/longest", "/long/_search"] {
+        let answer = client.get(path);
+        assert_eq!(answer.status, 400, "{path}");
+        assert!(answer.json()["error"]["reason"].as_str().unwrap().contains("524288 bytes"), "{path}");
+    }
+    let docs = client.post("/long/_mget", &json!({ "ids": ["longest", "short"] })).json()["docs"].clone();
+    assert_eq!((&docs[0]["status"], &docs[1]["_source"]["text"]), (&json!(400), &json!(text(10))));
+    assert_eq!(client.get("/long/_search?_source=false").json()["hits"]["total"]["value"], json!(3));
 }
 
 #[test]
@@ -212,6 +237,25 @@ fn several_searches_are_answered_in_order_each_with_its_status() {
     let answer = client.request("POST", "/library/_msearch", NDJSON, &many);
     assert_eq!(answer.status, 400);
     assert!(answer.json()["error"]["reason"].as_str().unwrap().contains("memory budget"));
+}
+
+#[test]
+fn several_searches_are_rejected_together_while_memory_is_taken() {
+    let (_folder, server, _) = serve_library(Compat::Opensearch);
+    // More than half of the memory of answers, and more than the buffers of a connection.
+    let lines = "{}\n{\"size\":400}\n".repeat(4);
+    let mut holder = server.connect();
+    holder.send(&post_bytes("/library/_msearch", "application/x-ndjson", lines.as_bytes()));
+    std::thread::sleep(Duration::from_secs(1));
+    let mut client = server.connect();
+    let rejected = client.request("POST", "/library/_msearch", NDJSON, &lines);
+    assert_eq!(rejected.status, 429);
+    assert!(rejected.header("retry-after").is_some());
+    assert_eq!(rejected.json()["error"]["type"], "circuit_breaking_exception");
+    let held = holder.answer().unwrap();
+    assert!(held.body.len() > 600_000, "{}", held.body.len());
+    assert_eq!(held.json()["responses"][1]["hits"]["hits"].as_array().unwrap().len(), DOCUMENTS);
+    assert_eq!(server.connect().request("POST", "/library/_msearch", NDJSON, &lines).status, 200);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Several searches in one request, each with its own status. Few are evaluated at a time. The memory of
-//! all answers is reserved before the first search: if they do not fit, the request is rejected as a whole.
+//! all answers, without the sources of hits, is reserved before the first search. If the answers do not fit,
+//! the request is rejected as a whole.
 
 use super::error::{EsErrorBody, argument_error};
 use super::hits::EsSearchAnswer;
@@ -83,6 +84,12 @@ pub(super) async fn search_several(
     let mut answers = Box::pin(answers.buffered(in_progress));
     let mut responses = Vec::new();
     while let Some(answered) = answers.next().await {
+        if let Err(error) = &answered
+            && error.is_no_memory()
+        {
+            // The sources of hits, whose size was not known, do not fit beside the answers until now.
+            return Err(error.clone());
+        }
         responses.push(item_of(answered, &mut memory, &mut warnings));
     }
     let answer = MultiSearchAnswer { took: began.elapsed().as_millis() as u64, responses };

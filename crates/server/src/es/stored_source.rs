@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use tierdex::Snapshot;
 
+/// Bytes of a document that is read at once. Longer ones are read again, with memory for them.
+const SHORT_BYTES: usize = 32 << 10;
+
 /// Bytes by which the memory of an answer grows.
 const STEP: usize = 64 << 10;
 
@@ -32,7 +35,7 @@ impl SourceReader {
         read: impl FnOnce(&mut SourceReader) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Option<AnswerMemory>), ApiError> {
         // Of the document that is being read, as values and as text.
-        let document = answer_memory(state, 2 * DOCUMENT_BYTES).await?;
+        let document = answer_memory(state, 2 * SHORT_BYTES).await?;
         let mut reader = SourceReader { state: state.clone(), until, memory: None, reserved: 0, used: 0 };
         blocking(state, move || {
             let result = read(&mut reader);
@@ -54,7 +57,12 @@ impl SourceReader {
         document: u32,
         filter: &SourceFilter,
     ) -> Result<Option<Box<RawValue>>, ApiError> {
-        let Some(stored) = snapshot.stored_within(document, DOCUMENT_BYTES)? else { return Ok(None) };
+        let Some(mut stored) = snapshot.stored_within(document, SHORT_BYTES)? else { return Ok(None) };
+        let mut long_memory = None;
+        if stored.is_cut() {
+            long_memory = Some(more_answer_memory(&self.state, 2 * DOCUMENT_BYTES)?);
+            stored = snapshot.stored_within(document, DOCUMENT_BYTES)?.unwrap_or_default();
+        }
         if stored.is_cut() {
             let message = format!(
                 "a document is longer than {DOCUMENT_BYTES} bytes, which is the most that is shown; search \
@@ -64,6 +72,7 @@ impl SourceReader {
         }
         let source = filter.source_of(&stored)?;
         self.add(source.get().len())?;
+        drop(long_memory);
         Ok(Some(source))
     }
 
