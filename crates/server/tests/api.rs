@@ -362,7 +362,7 @@ fn requests_need_a_key_if_there_are_keys() {
     for path in ["/metrics", "/api/v1/stats", "/api/v1/stats/history"] {
         assert_eq!(get(path, monitor).status, 200, "{path}");
     }
-    for path in [&*search, "/", "/api/v1/indexes", "/openapi.json"] {
+    for path in [&*search, "/api/v1/indexes", "/openapi.json"] {
         assert_eq!(get(path, monitor).error_kind(), "forbidden", "{path}");
     }
 

@@ -8,7 +8,7 @@ mod support;
 
 use std::{path::Path, sync::Arc};
 use support::delete_script::DeleteScript;
-use support::{crash_images, on_two_threads, script::FaultCounts, script::WriterScript};
+use support::{crash_images, on_two_threads, script::FaultCounts, script::WriterScript, test_size};
 use tierdex::DocumentRef;
 use tierdex::io::{
     CrashImage, Disk, Effect, FaultDisk, FaultPlan, MemDisk, OpClass, Repeat, Result, WriteFile,
@@ -113,24 +113,27 @@ fn crash_recovery(script: &WriterScript, image: &MemDisk, generation: u64, seed:
     counts
 }
 
+/// Crashes at one operation in `step`, and at each of the last ones: those of the last commit.
 fn crash_at_each_operation(
     script: &WriterScript,
     forgets: IgnoredSync,
-    step: usize,
+    step: u64,
     seeds: u64,
 ) -> FaultCounts {
-    let places: Vec<u64> = (1..=script.count_operations(OpClass::Any)).step_by(step).collect();
+    let operations = script.count_operations(OpClass::Any);
+    let is_tried = |at: &u64| (at - 1).is_multiple_of(step) || at + 8 > operations;
+    let places: Vec<u64> = (1..=operations).filter(is_tried).collect();
     let crash = |number: usize| crash_at_operation(script, places[number], forgets, seeds);
     FaultCounts::sum(on_two_threads(places.len(), crash))
 }
 
 #[test]
 fn a_crash_at_any_operation_leaves_a_complete_generation() {
-    let script = WriterScript::new(40);
+    let script = WriterScript::new(test_size(16, 40));
     let operations = script.count_operations(OpClass::Any);
     let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 2);
     counts.assert_no_violation();
-    assert!(operations > 500 && counts.crashes > operations && counts.states > 10_000);
+    assert!(operations > 500 && counts.crashes > operations && counts.states > test_size(2_000, 10_000));
     assert!(counts.newer > 0, "no crash came between rename and acknowledgement");
 }
 
@@ -178,9 +181,9 @@ fn a_crash_during_an_upgrade_leaves_the_old_index_or_the_new_one() {
     for (version, merge) in [(6, Merge::None), (6, Merge::One), (7, Merge::None), (7, Merge::One)] {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/format-{version}"));
         let script = WriterScript::upgrade(&dir, merge);
-        let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, 1, 1);
+        let counts = crash_at_each_operation(&script, IgnoredSync::Nothing, test_size(4, 1), 1);
         counts.assert_no_violation();
-        assert!(counts.crashes > 100 && counts.newer > 0, "{counts:?}");
+        assert!(counts.crashes > test_size(30, 100) && counts.newer > 0, "{counts:?}");
     }
 }
 

@@ -1,8 +1,7 @@
 //! Forged files of every kind: the payload is changed, and the file written again with valid checksums.
 //!
 //! Every operation on such an index must return an error or a result: never a panic, and never more memory
-//! than the index could need. `TIERDEX_TEST_FORGERIES` is the number of trials for each kind of file, by
-//! default 700.
+//! than the index could need.
 
 mod support;
 
@@ -13,7 +12,9 @@ use support::corpus::{SchemaOptions, TestDocument, random_documents};
 use support::deleted::{build_deleted, statistics_of};
 use support::forge::{forge_file, read_payload};
 use support::grown::GrownCase;
-use support::{AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema};
+use support::{
+    AddMethod, all_tunings, assert_sound, build, lent::LentLists, random::Random, schema, test_size,
+};
 use tierdex::commit::{DeletesMeta, FieldStats, FileKind, FileMeta, Manifest, ManifestSegment, SegmentMeta};
 use tierdex::internal::bytes::push_varint;
 use tierdex::internal::index::PreviewBytes;
@@ -216,8 +217,9 @@ fn merge_index(disk: &Arc<dyn Disk>) -> Result<(), Error> {
     writer.commit(Merge::One).map(drop)
 }
 
+/// Trials for each kind of file.
 fn trial_count() -> u64 {
-    std::env::var("TIERDEX_TEST_FORGERIES").ok().and_then(|count| count.parse().ok()).unwrap_or(700)
+    test_size(300, 3000)
 }
 
 #[test]

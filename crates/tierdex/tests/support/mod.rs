@@ -263,6 +263,11 @@ pub fn crash_images(seeds: std::ops::Range<u64>) -> impl Iterator<Item = CrashIm
     [CrashImage::Lost, CrashImage::Kept].into_iter().chain(seeds.map(CrashImage::Random))
 }
 
+/// The size of a test: that of every run, or that of a campaign, which is one if `TIERDEX_CAMPAIGN` is set.
+pub fn test_size<T>(of_each_run: T, of_campaigns: T) -> T {
+    if std::env::var_os("TIERDEX_CAMPAIGN").is_some() { of_campaigns } else { of_each_run }
+}
+
 /// Runs `body` for each number below `count` on two threads; returns the results in order.
 pub fn on_two_threads<T: Send>(count: usize, body: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let half = |first: usize| (first..count).step_by(2).map(&body).collect::<Vec<T>>();
