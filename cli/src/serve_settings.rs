@@ -5,25 +5,26 @@ use crate::cmd::search::parse_threads;
 use crate::failure::{Failure, Outcome};
 use crate::memory_flags::parse_bytes;
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tierdex::io::available_memory;
 use tierdex_server::Compat;
-use toml::Table;
 
 /// The default budget: a part of the available memory, at least.
 const AVAILABLE_DIVISOR: u64 = 4;
 const DRAM_MIN: u64 = 64 << 20;
 
-const DEFAULT_PORT: u16 = 8765;
+/// Where a server listens if nothing else is given.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8765);
 
 /// Settings; those that are not given are `None`, or have no values.
 #[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ServeSettings {
     /// Directories of indexes, or of folders that contain them
-    #[arg(required_unless_present = "config", value_name = "DIR")]
+    #[arg(required_unless_present_any = ["config", "print_config"], value_name = "DIR")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dirs: Vec<PathBuf>,
     /// Address and port to listen on; port 0 is any free port [default: 127.0.0.1:8765]
@@ -42,9 +43,10 @@ pub struct ServeSettings {
     pub tls_key: Option<PathBuf>,
     /// Without keys, let everybody who can reach the address search
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TIERDEX_INSECURE", hide_env_values = true)]
+    #[arg(env = "TIERDEX_INSECURE", hide_env_values = true, value_parser = BoolishValueParser::new())]
     pub insecure: Option<bool>,
-    /// Accept this value of the header Host, beside the names of this machine; may be repeated
+    /// Accept this value of the header Host, beside the names of this machine; may be repeated, or several
+    /// with commas between them
     #[arg(
         long,
         value_name = "HOST",
@@ -64,6 +66,7 @@ pub struct ServeSettings {
     pub dram: Option<u64>,
     /// Number of threads that evaluate searches [default: number of processors]
     #[arg(long, value_name = "N", value_parser = parse_threads, env = "TIERDEX_THREADS", hide_env_values = true)]
+    #[serde(deserialize_with = "threads_of")]
     pub threads: Option<usize>,
     /// Milliseconds that a search may have to wait for a thread; one that would wait longer is rejected, and
     /// while searches are rejected, others wait at most as long as an average search takes [default: 100]
@@ -74,11 +77,11 @@ pub struct ServeSettings {
     pub slow: Option<u64>,
     /// Log the queries of slow searches
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TIERDEX_LOG_QUERIES", hide_env_values = true)]
+    #[arg(env = "TIERDEX_LOG_QUERIES", hide_env_values = true, value_parser = BoolishValueParser::new())]
     pub log_queries: Option<bool>,
     /// Log slow searches and events only, not every request
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TIERDEX_QUIET", hide_env_values = true)]
+    #[arg(env = "TIERDEX_QUIET", hide_env_values = true, value_parser = BoolishValueParser::new())]
     pub quiet: Option<bool>,
     /// Seconds that a stopping server waits for requests in progress [default: 10]
     #[arg(long, value_name = "SECONDS", env = "TIERDEX_DRAIN", hide_env_values = true)]
@@ -109,38 +112,53 @@ impl ServeSettings {
         Ok(settings)
     }
 
-    /// The values where nothing else is given.
-    fn defaults() -> ServeSettings {
-        let available = available_memory().map_or(DRAM_MIN, |bytes| bytes / AVAILABLE_DIVISOR);
+    /// These settings; those that are not given are those of `file`, or the defaults. Names of hosts are
+    /// without blanks, and paths absolute.
+    pub fn merged_with(self, file: ServeSettings) -> ServeSettings {
+        let first = |given: Vec<_>, other: Vec<_>| if given.is_empty() { other } else { given };
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let file_of = |given: Option<PathBuf>, other: Option<PathBuf>| given.or(other).map(absolute);
+        let hosts = if self.allow_host.is_empty() { file.allow_host } else { self.allow_host };
+        let hosts = hosts.iter().map(|host| host.trim().to_string()).filter(|host| !host.is_empty());
         ServeSettings {
-            listen: Some((Ipv4Addr::LOCALHOST, DEFAULT_PORT).into()),
-            insecure: Some(false),
-            compat: Some(Compat::default()),
-            dram: Some(available.max(DRAM_MIN)),
-            wait_max: Some(100),
-            slow: Some(500),
-            log_queries: Some(false),
-            quiet: Some(false),
-            drain: Some(10),
-            drain_delay: Some(0),
-            ..ServeSettings::default()
+            dirs: first(self.dirs, file.dirs).into_iter().map(absolute).collect(),
+            listen: self.listen.or(file.listen).or(Some(DEFAULT_LISTEN)),
+            api_keys: file_of(self.api_keys, file.api_keys),
+            tls_cert: file_of(self.tls_cert, file.tls_cert),
+            tls_key: file_of(self.tls_key, file.tls_key),
+            insecure: self.insecure.or(file.insecure).or(Some(false)),
+            allow_host: hosts.collect(),
+            compat: self.compat.or(file.compat).or(Some(Compat::default())),
+            dram: self.dram.or(file.dram).or_else(|| Some(default_dram())),
+            threads: self.threads.or(file.threads),
+            wait_max: self.wait_max.or(file.wait_max).or(Some(100)),
+            slow: self.slow.or(file.slow).or(Some(500)),
+            log_queries: self.log_queries.or(file.log_queries).or(Some(false)),
+            quiet: self.quiet.or(file.quiet).or(Some(false)),
+            drain: self.drain.or(file.drain).or(Some(10)),
+            drain_delay: self.drain_delay.or(file.drain_delay).or(Some(0)),
         }
-    }
-
-    /// These settings, and for those that are not given the values of the file, or the defaults.
-    pub fn with(&self, file: &ServeSettings) -> Outcome<ServeSettings> {
-        let failed = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-        let mut all = Table::new();
-        for settings in [&ServeSettings::defaults(), file, self] {
-            all.extend(Table::try_from(settings).map_err(|error| failed(&error))?);
-        }
-        all.try_into().map_err(|error| failed(&error))
     }
 
     /// The settings as the text of a file.
+    ///
+    /// # Errors
+    /// If a path is not UTF-8.
     pub fn to_toml(&self) -> Outcome<String> {
-        toml::to_string(self).map_err(|error| Failure::Usage(error.to_string()))
+        let failed = |error| Failure::Usage(format!("the settings cannot be printed: {error}"));
+        toml::to_string(self).map_err(failed)
     }
+}
+
+/// A quarter of the available memory.
+pub fn default_dram() -> u64 {
+    available_memory().map_or(DRAM_MIN, |bytes| bytes / AVAILABLE_DIVISOR).max(DRAM_MIN)
+}
+
+/// A number of threads in the limits of the flag.
+fn threads_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let threads = usize::deserialize(deserializer)?;
+    parse_threads(&threads.to_string()).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// A number of bytes, or text such as `512M`.

@@ -69,6 +69,16 @@ impl Serving {
         })
     }
 
+    /// Sends SIGHUP, which does not stop the server, and then as [`Serving::end`].
+    fn end_after_hup(self, signal: &str) -> (Option<i32>, String) {
+        assert!(
+            Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap().success()
+        );
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(self.get("/health/ready").starts_with("HTTP/1.1 200"));
+        self.end(signal)
+    }
+
     /// Sends a signal, and returns the exit code and the rest of the log.
     fn end(mut self, signal: &str) -> (Option<i32>, String) {
         let pid = self.child.id().to_string();
@@ -161,17 +171,19 @@ fn flags_variables_and_a_file_give_the_settings_in_this_order() {
         workspace.command(["serve", "--config", "conf/serve.toml", "--slow=8", "--print-config"]);
     let output = command.env("TIERDEX_SLOW", "9").env("TIERDEX_DRAIN", "3").output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    let lines = ["dirs = [\"conf/../docs\"]", "dram = 67108864", "slow = 8", "quiet = true", "drain = 3"];
+    let lines = ["dram = 67108864", "slow = 8", "quiet = true", "drain = 3"];
     for line in lines.iter().chain(&["wait-max = 100", "insecure = false"]) {
         assert!(printed.lines().any(|printed| printed == *line), "{line} is not in {printed}");
     }
-    // What is printed is such a file.
-    workspace.file("again.toml", printed.clone());
-    let again = workspace.run("serve --config again.toml --print-config");
+    // What is printed is such a file, for any folder.
+    workspace.file("other/again.toml", printed.clone());
+    let again = workspace.run("serve --config other/again.toml --print-config");
     assert_eq!(String::from_utf8(again.stdout).unwrap(), printed);
     let server = Serving::start(&mut workspace.command(["serve", "--config", "conf/serve.toml"]));
     assert!(server.get("/api/v1/indexes/docs/search?q=disk").starts_with("HTTP/1.1 200"));
-    assert_eq!(server.end("-HUP").0, Some(0));
+    let (code, log) = server.end_after_hup("-TERM");
+    assert_eq!(code, Some(0));
+    assert!(log.contains("to read again"), "{log}");
 
     for (text, message) in [
         ("slow = 1\nlisten = \"here\"\n", "conf/serve.toml, line 2: "),
@@ -179,6 +191,7 @@ fn flags_variables_and_a_file_give_the_settings_in_this_order() {
         ("dram = \"lots\"", "conf/serve.toml, line 1: "),
         ("dirs = \n", "conf/serve.toml, line 1: "),
         ("slow = 1", "no directory"),
+        ("threads = 0", "conf/serve.toml, line 1: expected a number"),
         ("dirs = [\"../docs\"]\ntls-cert = \"cert.pem\"", "--tls-key"),
     ] {
         workspace.file("conf/serve.toml", text);
@@ -187,6 +200,46 @@ fn flags_variables_and_a_file_give_the_settings_in_this_order() {
         assert_eq!(output.status.code(), Some(2), "{text}: {error}");
         assert!(error.contains(message) && error.lines().count() == 1, "{text}: {error}");
     }
+}
+
+/// The command marks words in the text of a snippet; the server returns where they are.
+#[test]
+fn snippets_and_marks_are_those_of_the_command() {
+    let workspace = indexed(2000);
+    let server =
+        Serving::start(&mut workspace.command(["serve", "docs", "--listen", "127.0.0.1:0", "--dram", "64M"]));
+    let mut marked = 0;
+    for query in
+        ["disk", "solid state n7", "+page +m12", "n1*", "dsik~2 page", "m3 OR m5 OR m7", "(disk n9)~2"]
+    {
+        let output =
+            workspace.command(["search", "docs", "--query", query, "--format", "json"]).output().unwrap();
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let plus = query.replace('+', "%2B").replace(' ', "+");
+        let answer = server.get(&format!("/api/v1/indexes/docs/search?q={plus}"));
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let answer: serde_json::Value = serde_json::from_str(body).unwrap();
+        let (found, served) = (found["hits"].as_array().unwrap(), answer["hits"].as_array().unwrap());
+        assert_eq!(found.len(), served.len(), "{query}");
+        for (found, served) in found.iter().zip(served) {
+            for member in ["id", "score", "title"] {
+                assert_eq!(found[member], served[member], "{query}");
+            }
+            let mut text = String::new();
+            let points: Vec<char> = served["snippet"]["text"].as_str().unwrap().chars().collect();
+            let mut at = 0;
+            for mark in served["snippet"]["marks"].as_array().unwrap() {
+                let [start, end] = [0, 1].map(|number| mark[number].as_u64().unwrap() as usize);
+                text.extend(&points[at..start]);
+                text.extend("**".chars().chain(points[start..end].iter().copied()).chain("**".chars()));
+                (at, marked) = (end, marked + 1);
+            }
+            text.extend(&points[at..]);
+            assert_eq!(found["snippet"], text, "{query}");
+        }
+    }
+    assert!(marked > 50, "{marked}");
+    assert_eq!(server.end("-TERM").0, Some(0));
 }
 
 #[test]

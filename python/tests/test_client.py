@@ -545,13 +545,26 @@ LINE = {
         (
             [
                 LINE,
-                {"qid": "", "timed_out": False, "error": {"kind": "usage", "message": "the body ends early"}},
+                {
+                    "qid": "",
+                    "generation": 1,
+                    "timed_out": False,
+                    "error": {"kind": "usage", "message": "the body ends early"},
+                },
             ],
             tierdex.UsageError,
             "ends early",
         ),
         (
-            [LINE, {"qid": "1", "timed_out": False, "error": {"kind": "storage", "message": "cannot read"}}],
+            [
+                LINE,
+                {
+                    "qid": "1",
+                    "generation": 1,
+                    "timed_out": False,
+                    "error": {"kind": "storage", "message": "cannot read"},
+                },
+            ],
             tierdex.StorageError,
             "cannot read",
         ),
@@ -561,6 +574,20 @@ def test_a_batch_fails(call: Caller, lines: list[Any], error: type[Exception], m
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     with Script((200, {}, body)) as server, pytest.raises(error, match=message):
         call(server.url, "docs", "search_batch", ["a", "b"], on_error="keep")
+
+
+def test_a_batch_during_a_commit_is_sent_again(call: Caller) -> None:
+    queries = ["a" * 17_000, "b"]
+    old, new = (json.dumps({**LINE, "generation": number}).encode() + b"\n" for number in (1, 2))
+    other = json.dumps({**LINE, "qid": "1", "generation": 2}).encode() + b"\n"
+    with Script((200, {}, old), (200, {}, other), (200, {}, new), (200, {}, other)) as server:
+        batch = call(server.url, "docs", "search_batch", queries)
+        assert batch.generation == 2 and len(batch.scores) == 2 and server.answers == []
+    with (
+        Script((200, {}, old), (200, {}, other)) as server,
+        pytest.raises(tierdex.ServerError, match="committed to during the batch, 1 times"),
+    ):
+        call(server.url, "docs", "search_batch", queries, retries=0)
 
 
 def test_a_stopping_server_is_not_ready(call: Caller) -> None:

@@ -56,7 +56,8 @@ class _Connected:
             parsed = httpx.URL(url)
         except (TypeError, httpx.InvalidURL) as error:
             raise UsageError(f"url is not valid: {error}") from None
-        if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
+        has_more = parsed.userinfo or parsed.query or parsed.fragment
+        if parsed.scheme not in ("http", "https") or not parsed.host or has_more:
             raise UsageError("url is http://HOST:PORT or https://HOST:PORT; the key is given as api_key")
         headers = {"User-Agent": "tierdex"}
         if api_key is not None:
@@ -64,10 +65,10 @@ class _Connected:
             if not printable or " " in api_key or not api_key:
                 raise UsageError("api_key is a str of ASCII characters without blanks")
             headers["Authorization"] = f"Bearer {api_key}"
+        self._calls = Calls(str(parsed), index, timeout, whole_number("retries", retries))
         make = httpx.AsyncClient if isinstance(self, AsyncClient) else httpx.Client
         limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         self._http: Any = make(headers=headers, timeout=timeout, verify=verify, limits=limits)
-        self._calls = Calls(str(parsed), index, timeout, whole_number("retries", retries))
 
     def _check_open(self) -> None:
         if self._http.is_closed:
@@ -140,8 +141,8 @@ class Client(_Connected):
     ) -> Batch:
         """Answer many queries; the results are columns. The options are those of :meth:`Index.search_batch`.
 
-        They are sent in several requests, with a lower priority than searches. A commit of the index that is
-        served meanwhile is searched by the requests after it; :attr:`Batch.generation` is that of the last.
+        They are sent in several requests, with a lower priority than searches. If a commit of the index is
+        served meanwhile, they are sent again, at most ``retries`` times, so that all results are of one commit.
         """
         options: dict[str, Any] = {"syntax": syntax, "scorer": scorer, "k1": k1, "b": b, "count": count}
         return self._run(self._calls.search_batch(queries, k, qids, on_error, progress, **options))
@@ -228,6 +229,8 @@ class Client(_Connected):
         except StopIteration as end:
             value: T = end.value
             return value
+        finally:
+            call.close()
 
     def _do(self, step: dict[str, Any] | float) -> Any:
         import httpx
@@ -351,6 +354,8 @@ class AsyncClient(_Connected):
         except StopIteration as end:
             value: T = end.value
             return value
+        finally:
+            call.close()
 
     async def _do(self, step: dict[str, Any] | float) -> Any:
         import asyncio

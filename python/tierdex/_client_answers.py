@@ -137,17 +137,23 @@ class BatchColumns:
             raise UsageError(f'on_error is {on_error!r}; it is "raise", "keep" or "skip"')
         self._keeps_errors = on_error != "raise"
         self._began = time.monotonic()
-        self._offsets, self._totals, self._generation = [0], list[int](), 0
+        self._offsets, self._totals = [0], list[int]()
+        self._generation: int | None = None
         self._scores, self._documents, self._ids = array("f"), array("I"), list[str]()
         self._errors: list[tuple[int, str]] = []
 
-    def add_all(self, content: bytes, expected: int) -> None:
-        """Add the lines of an answer to a part of the queries."""
+    def add_all(self, content: bytes, expected: int) -> bool:
+        """Add the lines of an answer to a part of the queries; false if it is of another commit."""
         lines = content.splitlines()
         for line in lines:
-            self._add(json.loads(line), expected == 1)
+            answer = json.loads(line)
+            if self._generation not in (None, answer["generation"]):
+                return False
+            self._generation = answer["generation"]
+            self._add(answer, expected == 1)
         if len(lines) != expected:
             raise ServerError(f"the server answered {len(lines)} of {expected} queries of a batch")
+        return True
 
     def _add(self, answer: dict[str, Any], is_alone: bool) -> None:
         number = len(self._offsets) - 1
@@ -167,7 +173,6 @@ class BatchColumns:
             self._ids.extend([hit["id"] for hit in answer["hits"]])
         self._offsets.append(len(self._ids))
         self._totals.append(0 if error else answer["total"]["value"])
-        self._generation = answer["generation"]
 
     def _add_error(self, number: int, error: _errors.Error) -> None:
         if not self._keeps_errors or not isinstance(error, UsageError | LimitError):
@@ -179,4 +184,4 @@ class BatchColumns:
         """The batch."""
         columns = (self.qids, self._offsets, self._documents, self._scores, self._totals)
         seconds = time.monotonic() - self._began
-        return _tierdex.Batch._restore((columns, self._ids, self._errors, (self._generation, seconds)))
+        return _tierdex.Batch._restore((columns, self._ids, self._errors, (self._generation or 0, seconds)))

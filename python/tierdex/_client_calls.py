@@ -67,15 +67,19 @@ class Calls:
         self, query: object, k: int, previews: bool, deadline: float | None, **options: Any
     ) -> Call[Hits]:
         body = _search_body(query, k, **options)
+        request: dict[str, Any] = {"method": "POST", "json": body}
         if deadline is not None:
             seconds = real_number("deadline", deadline)
             if not seconds >= 0:
                 raise UsageError(f"deadline is {seconds}; it is a number of seconds, at least 0")
             # The server has the upper limit, which is less than a day.
-            body["deadline_ms"] = max(1, round(min(seconds, 86400.0) * 1000))
+            seconds = min(seconds, 86400.0)
+            body["deadline_ms"] = max(1, round(seconds * 1000))
+            # The hits that were found until then still arrive.
+            request["timeout"] = max(self.timeout, seconds + 5.0)
         if previews:
             body["hits"] = {"title": True, "snippet": {}}
-        return self._ask_index("search", lambda answer: hits_of(answer, previews), method="POST", json=body)
+        return self._ask_index("search", lambda answer: hits_of(answer, previews), **request)
 
     def explain(self, query: object, k: int, **options: Any) -> Call[dict[str, Any]]:
         body = {**_search_body(query, k, **options), "explain": True}
@@ -97,21 +101,32 @@ class Calls:
         if options["scorer"] == "bm25":
             params |= _bm25(k1, b)
         qids, values = named_queries(queries, qids)
+        names = None if qids is None else list(qids)
         texts = [text("query", query) for query in values]
-        columns = BatchColumns(len(texts), qids, on_error)
-        done = 0
-        with Reporter(progress, len(texts), "queries") as reporter:
-            for lines in _parts(texts):
-                part = {"content": b"".join(lines), "headers": {"Content-Type": "application/jsonl"}}
+        for _ in range(self.retries + 1):
+            columns = BatchColumns(len(texts), names, on_error)
+            done = 0
+            with Reporter(progress, len(texts), "queries") as reporter:
+                for lines in _parts(texts):
+                    part = {"content": b"".join(lines), "headers": {"Content-Type": "application/jsonl"}}
 
-                def add(content: bytes, expected: int = len(lines)) -> None:
-                    columns.add_all(content, expected)
+                    def add(
+                        content: bytes, expected: int = len(lines), columns: BatchColumns = columns
+                    ) -> bool:
+                        return columns.add_all(content, expected)
 
-                yield from self._ask_index("batch", add, bytes, method="POST", params=params, **part)
-                done += len(lines)
-                if reporter.call is not None:
-                    reporter.call(done)
-        return columns.batch()
+                    if not (
+                        yield from self._ask_index("batch", add, bytes, method="POST", params=params, **part)
+                    ):
+                        break
+                    done += len(lines)
+                    if reporter.call is not None:
+                        reporter.call(done)
+                else:
+                    return columns.batch()
+        raise ServerError(
+            f"the index was committed to during the batch, {self.retries + 1} times: send fewer queries at once"
+        )
 
     def get_many(self, ids: Iterable[str]) -> Call[list[Document | None]]:
         found: list[Document | None] = []
@@ -232,6 +247,8 @@ class Calls:
 
         if isinstance(error, httpx.InvalidURL):
             return self._too_long(str(error))
+        if isinstance(error, httpx.PoolTimeout):
+            return ServerError(f"all connections to {self.url} were in use for {self.timeout:g} s")
         if isinstance(error, httpx.TimeoutException):
             return ServerError(
                 f"{self.url} did not answer within {self.timeout:g} s; a longer timeout may help"

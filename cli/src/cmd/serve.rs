@@ -1,7 +1,7 @@
 //! `tierdex serve`: answers searches over HTTP.
 
 use crate::failure::{Failure, Outcome, output_error};
-use crate::serve_settings::ServeSettings;
+use crate::serve_settings::{DEFAULT_LISTEN, ServeSettings, default_dram};
 use crate::{interrupt, messages, size};
 use clap::Args;
 use std::io::Write;
@@ -25,9 +25,9 @@ within a second. Documents are added by `tierdex index` or the libraries.
 
 A request that would wait for long is rejected with status 429 and the header
 Retry-After. SIGTERM and Ctrl-C stop the server when the requests in progress
-have ended; a second signal stops it at once. With --api-keys or --tls-cert,
-SIGHUP reads their files again. The log is one JSON object a line on standard
-error.
+have ended; a second signal stops it at once. SIGHUP reads the files of
+--api-keys and --tls-cert again; without these and --config it stops the
+server. The log is one JSON object a line on standard error.
 
 A file of --config has entries with the names of the flags, such as
 `dram = \"512M\"` and `dirs = [\"indexes\"]`; its paths are relative to
@@ -57,14 +57,14 @@ impl ServeCommandArguments {
 
 pub fn run_serve(arguments: &ServeCommandArguments) -> Outcome {
     let file = arguments.config.as_deref().map(ServeSettings::read).transpose()?.unwrap_or_default();
-    let settings = arguments.settings.with(&file)?;
+    let settings = arguments.settings.clone().merged_with(file);
     if arguments.print_config {
         let printed = std::io::stdout().write_all(settings.to_toml()?.as_bytes());
         return printed.map_err(output_error);
     }
     let options = server_options(settings, arguments.read_costs)?;
     let (stop, reload) = (StopSignal::default(), Arc::<AtomicBool>::default());
-    let reloads = options.keys.is_some() || options.tls.is_some();
+    let reloads = options.keys.is_some() || options.tls.is_some() || arguments.config.is_some();
     let _guard = interrupt::raise_or_reload_on_signal(stop.clone(), reloads.then(|| reload.clone()));
     let (dram, scheme) = (options.dram, if options.tls.is_some() { "https" } else { "http" });
     let ready = |address: SocketAddr| {
@@ -82,28 +82,28 @@ pub fn run_serve(arguments: &ServeCommandArguments) -> Outcome {
     })
 }
 
-/// Options with all settings, of which none is left out but those without a default.
+/// The options of settings that were merged.
 fn server_options(settings: ServeSettings, costs: Option<ReadCosts>) -> Outcome<ServerOptions> {
-    let missing = |what: &str| Failure::Usage(format!("{what} is not set"));
     let millis = |value: Option<u64>| Duration::from_millis(value.unwrap_or_default());
     let seconds = |value: Option<u64>| Duration::from_secs(value.unwrap_or_default());
     if settings.dirs.is_empty() {
-        return Err(missing("no directory is given: DIR, or `dirs` in the file; it"));
+        return Err(Failure::Usage("no directory is given; name one, or set `dirs` in the file".to_string()));
     }
     let tls = match (settings.tls_cert, settings.tls_key) {
         (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
         (None, None) => None,
-        _ => return Err(Failure::Usage("--tls-cert and --tls-key need each other".to_string())),
+        (Some(_), None) => return Err(Failure::Usage("--tls-cert needs --tls-key".to_string())),
+        (None, Some(_)) => return Err(Failure::Usage("--tls-key needs --tls-cert".to_string())),
     };
     Ok(ServerOptions {
         dirs: settings.dirs,
-        listen: settings.listen.ok_or_else(|| missing("--listen"))?,
+        listen: settings.listen.unwrap_or(DEFAULT_LISTEN),
         keys: settings.api_keys,
         tls,
         insecure: settings.insecure == Some(true),
         allowed_hosts: settings.allow_host,
         compat: settings.compat.unwrap_or_default(),
-        dram: settings.dram.ok_or_else(|| missing("--dram"))?,
+        dram: settings.dram.unwrap_or_else(default_dram),
         threads: settings.threads,
         engine: costs.into_iter().fold(EngineOptions::new(), |options, costs| options.read_costs(costs)),
         drain: seconds(settings.drain),

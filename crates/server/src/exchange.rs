@@ -126,9 +126,9 @@ pub(crate) async fn record_route(request: Request, next: Next) -> Response {
     response
 }
 
-/// Whether a request is a health check, which needs no key.
+/// Whether a request is a health check, which needs no key. Other paths may begin as these.
 fn is_health(request: &Request) -> bool {
-    request.uri().path().starts_with("/health/")
+    matches!(request.uri().path(), "/health/live" | "/health/ready")
 }
 
 /// Whether a request is for metrics or statistics of the server.
@@ -172,7 +172,11 @@ fn check(state: &ServerState, request: &Request) -> Result<(), ApiError> {
 fn check_host(state: &ServerState, request: &Request) -> Result<(), ApiError> {
     let (listen, allowed) = (state.options.listen, &state.options.allowed_hosts);
     let Some(host) = request.headers().get(header::HOST) else { return Ok(()) };
-    let host = host.to_str().unwrap_or_default();
+    let wrong_host = || {
+        let message = "the header `Host` names another host; start the server with --allow-host";
+        ApiError::new(ApiErrorKind::Forbidden, message)
+    };
+    let host = host.to_str().map_err(|_| wrong_host())?;
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -185,8 +189,7 @@ fn check_host(state: &ServerState, request: &Request) -> Result<(), ApiError> {
     if is_open || is_local || allowed.iter().any(is_listed) {
         return Ok(());
     }
-    let message = "the header `Host` names another host; start the server with --allow-host";
-    Err(ApiError::new(ApiErrorKind::Forbidden, message))
+    Err(wrong_host())
 }
 
 impl RequestRecord {

@@ -1,7 +1,7 @@
 //! Keys of clients: a file has the name, the role and the SHA-256 of each key, never the key itself. It is
 //! read again when the server is told to.
 //!
-//! A key is 32 random bytes or more, so a fast hash is enough: it cannot be guessed. Digests are compared in
+//! A key is 16 random bytes or more, so a fast hash is enough: it cannot be guessed. Digests are compared in
 //! constant time, all of them for each request.
 
 use crate::api_error::{ApiError, ApiErrorKind};
@@ -123,7 +123,8 @@ impl Keys {
         if !self.are_required() {
             return Ok(None);
         }
-        let missing = || ApiError::new(ApiErrorKind::Unauthorized, "the request has no key that is known");
+        let missing =
+            || ApiError::new(ApiErrorKind::Unauthorized, "the request has no key, or an unknown one");
         let key = key_of(headers).filter(|key| key.len() >= KEY_BYTES_MIN).ok_or_else(missing)?;
         let digest: [u8; 32] = Sha256::digest(&key).into();
         let found = self.find(&digest).ok_or_else(missing)?;
@@ -131,12 +132,12 @@ impl Keys {
             let message = format!("the key `{}` has the role monitor, which reads metrics only", found.name);
             return Err(ApiError::new(ApiErrorKind::Forbidden, message));
         }
-        let before = found.running.fetch_add(1, Ordering::Relaxed);
-        let used = KeyUse { key: found, is_running: true };
-        match used.key.requests_max.filter(|max| before >= *max) {
-            None => Ok(Some(used)),
-            Some(max) => {
-                let message = format!("the key `{}` has {max} requests in progress, its limit", used.name());
+        let max = found.requests_max.unwrap_or(usize::MAX);
+        let one_more = |running| (running < max).then_some(running + 1);
+        match found.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(Some(KeyUse { key: found, is_running: true })),
+            Err(_) => {
+                let message = format!("the key `{}` has {max} requests in progress, its limit", found.name);
                 Err(ApiError::overloaded(message, QUOTA_WAIT))
             }
         }
@@ -173,6 +174,9 @@ fn read_keys(path: &Path) -> Result<Vec<Arc<Key>>> {
         if keys.iter().any(|other| other.name == key.name) {
             return Err(wrong("another key has the same name"));
         }
+        if keys.iter().any(|other| other.digest == key.digest) {
+            return Err(wrong("another name has the same key"));
+        }
         keys.push(Arc::new(key));
     }
     if keys.is_empty() {
@@ -193,7 +197,7 @@ fn parse_key(line: &str) -> std::result::Result<Key, &'static str> {
     let digest = digest_of_hex(next()?).ok_or("a SHA-256 has 64 hexadecimal digits")?;
     let requests_max = parts.next().map(|count| count.parse().ok().filter(|count| *count > 0));
     if requests_max == Some(None) || parts.next().is_some() {
-        return Err("behind the SHA-256 only a number of requests, 1 or more, may follow");
+        return Err("after the SHA-256 only a number of requests, 1 or more, may follow");
     }
     Ok(Key { name, role, digest, requests_max: requests_max.flatten(), running: Arc::default() })
 }
@@ -303,8 +307,9 @@ mod tests {
             ("web read", "line 1: expected a name"),
             ("web admin 00", "line 1: the role"),
             ("\nweb read 00", "line 2: a SHA-256"),
-            (&format!("web read {DIGEST} 0"), "line 1: behind the SHA-256"),
-            (&format!("web read {DIGEST} 2 3"), "line 1: behind the SHA-256"),
+            (&format!("web read {DIGEST} 0"), "line 1: after the SHA-256"),
+            (&format!("web read {DIGEST} 2 3"), "line 1: after the SHA-256"),
+            (&format!("web read {DIGEST}\nother monitor {DIGEST}"), "line 2: another name"),
             (&format!("web read {DIGEST}\nweb read {DIGEST}"), "line 2: another key"),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -149,8 +149,7 @@ async fn serve(
         () = connection.close.notified() => return,
         _ = stopping.wait_for(|stopping| *stopping >= Stopping::Closing) => return,
     };
-    // Of a failed handshake the client knows the reason.
-    let Ok(Ok(stream)) = accepted else { return };
+    let Ok(Ok(stream)) = accepted else { return state.metrics.refused.handshake() };
     connection.set_phase(Phase::New);
     serve_http(stream, opened, state, router, stopping).await;
 }

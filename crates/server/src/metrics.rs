@@ -23,6 +23,7 @@ pub(crate) struct Refused {
     bytes: AtomicU64,
     connections: AtomicU64,
     quota: AtomicU64,
+    handshake: AtomicU64,
     body: AtomicU64,
 }
 
@@ -60,19 +61,25 @@ impl Refused {
         self.quota.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The handshake of TLS failed, or took too long.
+    pub(crate) fn handshake(&self) {
+        self.handshake.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The body was too large or too slow.
     pub(crate) fn body(&self) {
         self.body.fetch_add(1, Ordering::Relaxed);
     }
 
     /// All, with their reasons.
-    pub(crate) fn counts(&self) -> [(&'static str, u64); 5] {
+    pub(crate) fn counts(&self) -> [(&'static str, u64); 6] {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [
             ("wait", load(&self.wait)),
             ("bytes", load(&self.bytes)),
             ("connections", load(&self.connections)),
             ("quota", load(&self.quota)),
+            ("handshake", load(&self.handshake)),
             ("body", load(&self.body)),
         ]
     }

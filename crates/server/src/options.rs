@@ -21,8 +21,8 @@ pub(crate) const RECEIVE_BUFFER_BYTES: u32 = 16 << 10;
 const CONNECTION_BYTES: u64 =
     (16 << 10) + 3 * HEADER_BYTES_MAX as u64 + 2 * (SEND_BUFFER_BYTES + RECEIVE_BUFFER_BYTES) as u64;
 
-/// Bytes of a connection for TLS: its state, and the buffers of both directions.
-const TLS_BYTES: u64 = 40 << 10;
+/// Bytes of a connection for TLS: its state, a record that is read and its text, and bytes to be sent.
+const TLS_BYTES: u64 = 56 << 10;
 
 /// Connections beyond the limit: for health checks and metrics, and for requests that wait until another
 /// connection can be closed.

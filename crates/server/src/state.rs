@@ -9,7 +9,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::options::{BATCHES_MAX, Limits, ServerOptions};
 use crate::tls::Tls;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
 
@@ -52,6 +52,7 @@ pub(crate) struct ServerState {
     pub(crate) history: History,
     pub(crate) log: Arc<Log>,
     pub(crate) began: Instant,
+    reloading: Mutex<()>,
     stopping: OnceLock<watch::Receiver<Stopping>>,
 }
 
@@ -84,6 +85,7 @@ impl ServerState {
             metrics: Metrics::default(),
             history: History::default(),
             began: Instant::now(),
+            reloading: Mutex::default(),
             stopping: OnceLock::new(),
             options,
             keys,
@@ -95,14 +97,18 @@ impl ServerState {
 
     /// Reads the keys and the certificate again. What cannot be read stays as it was.
     pub(crate) fn reload(&self) {
-        for (what, read) in
-            [("keys", self.keys.reload()), ("certificate", self.tls.as_ref().map_or(Ok(()), Tls::reload))]
-        {
-            if let Err(error) = read {
-                self.log.event(&format!("the {what} in use did not change: {error}"));
-            }
+        let _one_at_a_time = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.are_required().then(|| ("keys", self.keys.reload()));
+        let certificate = self.tls.as_ref().map(|tls| ("certificate", tls.reload()));
+        if keys.is_none() && certificate.is_none() {
+            self.log.event("there are neither keys nor a certificate to read again");
         }
-        self.log.event("keys and certificate were read again");
+        for (what, read) in keys.into_iter().chain(certificate) {
+            self.log.event(&match read {
+                Ok(()) => format!("{what} read again"),
+                Err(error) => format!("{what} not changed: {error}"),
+            });
+        }
     }
 
     pub(crate) fn set_stopping(&self, stopping: watch::Receiver<Stopping>) {

@@ -80,7 +80,9 @@ fn pem_of(path: &Path) -> Result<Vec<u8>> {
 fn wrong(path: &Path, what: &str, error: &pem::Error) -> Error {
     let path = path.display();
     match error {
-        pem::Error::NoItemsFound => Error::Usage(format!("{path} has no {what} in the format PEM")),
+        pem::Error::NoItemsFound => {
+            Error::Usage(format!("{path} has no {what} in the format PEM; encrypted keys are not supported"))
+        }
         error => Error::Usage(format!("{path} is no {what} in the format PEM: {error}")),
     }
 }

@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::{Client, TestServer, WORDS, options, post_bytes, text_of, write_index};
+use support::{Client, TestServer, WORDS, options, post_bytes, test_size, text_of, write_index};
 use tierdex::{Engine, EngineOptions, PreviewOptions, Query, SearchRequest, TotalHits};
 
 const DOCUMENTS: u64 = 3000;
@@ -39,6 +39,40 @@ fn queries() -> Vec<String> {
     queries
 }
 
+/// Random queries of up to three levels.
+fn random_queries(count: usize) -> Vec<String> {
+    let mut state = 7u64;
+    let mut below = |count: usize| {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        (state >> 33) as usize % count
+    };
+    fn clause(below: &mut impl FnMut(usize) -> usize, depth: usize) -> String {
+        let word = WORDS[below(WORDS.len())];
+        let sign = ["", "", "", "+", "+", "#"][below(6)];
+        let clause = match below(if depth > 0 { 12 } else { 9 }) {
+            0 => format!("n{}", below(DOCUMENTS as usize)),
+            1 => format!("\"{word} {}\"", WORDS[below(WORDS.len())]),
+            2 => format!("\"{word} {}\"~{}", WORDS[below(WORDS.len())], 1 + below(4)),
+            3 => format!("{}*", &word[..1 + below(3)]),
+            4 => format!("{word}~1"),
+            5 => format!("{word}^{}", 1 + below(5)),
+            6..9 => word.to_string(),
+            _ => {
+                let clauses: Vec<String> = (0..2 + below(3)).map(|_| clause(below, depth - 1)).collect();
+                let least = if below(3) == 0 { "~2" } else { "" };
+                format!("({}){least}", clauses.join(" "))
+            }
+        };
+        format!("{sign}{clause}")
+    }
+    let query = |_| {
+        let clauses: Vec<String> = (0..1 + below(4)).map(|_| clause(&mut below, 2)).collect();
+        let excluded = if below(4) == 0 { format!(" -{}", WORDS[below(WORDS.len())]) } else { String::new() };
+        clauses.join(" ") + &excluded
+    };
+    (0..count).map(query).collect()
+}
+
 #[test]
 fn hits_scores_totals_and_snippets_equal_those_of_the_library() {
     let (folder, server) = served();
@@ -46,7 +80,12 @@ fn hits_scores_totals_and_snippets_equal_those_of_the_library() {
     let snapshot = engine.snapshot();
     let mut client = server.connect();
     let mut found = 0;
-    for (number, text) in queries().iter().enumerate() {
+    let mut queries = queries();
+    // A group may have fewer alternatives than it needs.
+    let parses = |text: &String| Query::parse(text, snapshot.schema()).is_ok();
+    queries.extend(random_queries(4000).into_iter().filter(parses).take(test_size(300, 2000)));
+    assert!(queries.len() > test_size(300, 2000));
+    for (number, text) in queries.iter().enumerate() {
         let (k, count) = ([1, 10, 100][number % 3], number % 2 == 0);
         let body = json!({
             "query": text, "k": k, "count": count, "deadline_ms": 30000,
@@ -364,6 +403,14 @@ fn requests_need_a_key_if_there_are_keys() {
     }
     for path in [&*search, "/api/v1/indexes", "/openapi.json"] {
         assert_eq!(get(path, monitor).error_kind(), "forbidden", "{path}");
+    }
+
+    // Paths that begin as those of health checks need keys, and the right host.
+    for path in ["/health/_msearch", "/health/_search", "/health", "/health/live/", "/health/_doc/1"] {
+        assert_eq!(get(path, "").status, 401, "{path}");
+        let mut client = server.connect();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: other\r\n\r\n").as_bytes());
+        assert!([401, 403].contains(&client.answer().unwrap().status), "{path}");
     }
 
     // A request whose body has not arrived is in progress, after a moment.

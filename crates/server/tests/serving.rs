@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use support::{TestServer, options, post_bytes, write_index};
+use support::{TestServer, options, post_bytes, test_size, write_index};
 
 const SEARCH: &str = "/api/v1/indexes/docs/search";
 
@@ -89,7 +89,7 @@ fn a_damaged_commit_is_reported_and_the_one_before_served() {
 fn no_admitted_request_is_lost_when_the_server_stops() {
     let folder = tempfile::tempdir().unwrap();
     write_index(&folder.path().join("docs"), 0..5000);
-    for round in 0..10 {
+    for round in 0..test_size(10, 100) {
         let server = TestServer::start(options(&[folder.path()]));
         let idle: Vec<_> = (0..20).map(|_| server.connect()).collect();
         let mut half = server.connect();
@@ -119,7 +119,7 @@ fn no_admitted_request_is_lost_when_the_server_stops() {
                     }
                 });
             }
-            std::thread::sleep(Duration::from_millis(30 + 10 * round));
+            std::thread::sleep(Duration::from_millis(30 + 10 * (round % 10)));
             server.raise();
         });
         assert!(answered.into_inner() > 0);
@@ -137,7 +137,7 @@ fn slow_clients_are_disconnected_while_others_are_answered() {
     write_index(&folder.path().join("docs"), 0..500);
     let server = TestServer::start(options(&[folder.path()]));
     // As many as there may be connections, and more.
-    let mut slow: Vec<_> = (0..150)
+    let mut slow: Vec<_> = (0..test_size(150, 1000))
         .map(|number| {
             let mut client = server.connect();
             let head =
@@ -172,12 +172,16 @@ fn requests_of_clients_that_go_away_are_cancelled() {
     write_index(&folder.path().join("docs"), 0..20_000);
     let server = TestServer::start(options(&[folder.path()]));
     let lines = format!("{}\n", json!({ "qid": "1", "query": "solid disk n* s*~1 cache page" })).repeat(2000);
-    for _ in 0..20 {
+    let clients = test_size(20, 50_000);
+    for number in 0..clients {
         let mut client = server.connect();
         client.try_send(&post_bytes(SEARCH, "application/json", br#"{"query":"n* d* s* c*","count":true}"#));
         let mut batch = server.connect();
         batch.try_send(&post_bytes("/api/v1/indexes/docs/batch", "application/x-ndjson", lines.as_bytes()));
-        std::thread::sleep(Duration::from_millis(3));
+        // Some go away while their requests are evaluated, others before.
+        if number < 20 || number % 100 == 0 {
+            std::thread::sleep(Duration::from_millis(3));
+        }
     }
     let in_progress = |stats: &Value| -> u64 {
         let classes = ["interactive", "batch"].map(|class| &stats["engine"]["requests"][class]);

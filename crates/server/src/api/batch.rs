@@ -139,8 +139,9 @@ struct BodyLines {
 struct BatchStream {
     state: Arc<ServerState>,
     snapshot: Arc<Snapshot>,
-    parameters: BatchParameters,
     k: usize,
+    syntax: Syntax,
+    count: bool,
     scorer: Scorer,
     lines: BodyLines,
     /// A query that was read, and for which the engine had no memory.
@@ -206,8 +207,9 @@ impl BatchStream {
         Ok(BatchStream {
             snapshot: index.snapshot(),
             state,
-            parameters,
             k,
+            syntax: parameters.syntax,
+            count: parameters.count,
             scorer,
             lines: BodyLines { body, bytes: Vec::new(), taken: 0, read: 0, has_ended: false },
             next: None,
@@ -297,10 +299,9 @@ impl BatchStream {
     }
 
     fn request(&self, text: &str) -> Result<SearchRequest, ApiError> {
-        let BatchParameters { syntax, count, .. } = self.parameters;
-        let (query, _) = parse_query(text, syntax, self.snapshot.schema())?;
-        checked_shape(&query, self.k, count)?;
-        let request = SearchRequest::new(query).snapshot(self.snapshot.clone()).k(self.k).count(count);
+        let (query, _) = parse_query(text, self.syntax, self.snapshot.schema())?;
+        checked_shape(&query, self.k, self.count)?;
+        let request = SearchRequest::new(query).snapshot(self.snapshot.clone()).k(self.k).count(self.count);
         Ok(request.scorer(self.scorer).priority(Priority::Batch).deadline(self.until))
     }
 

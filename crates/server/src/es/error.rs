@@ -85,8 +85,8 @@ pub(crate) fn unsupported_request(method: &Method, path: &str) -> ApiError {
 
 /// Whether the path of a request, or of `GET /` the header `Accept`, is that of a client of Elasticsearch.
 pub(crate) fn is_of_es(path: &str, headers: &HeaderMap) -> bool {
-    let is_own = ["/api/", "/health/"].iter().any(|start| path.starts_with(start))
-        || ["/metrics", "/openapi.json"].contains(&path);
+    let is_own = path.starts_with("/api/")
+        || ["/health/live", "/health/ready", "/metrics", "/openapi.json"].contains(&path);
     match path {
         "/" => !accepts_page(headers),
         path => !is_own && !is_page(path),

@@ -36,6 +36,11 @@ pub struct Client {
     stream: BufReader<TcpStream>,
 }
 
+/// The size of a test: that of every run, or that of a campaign, which is one if `TIERDEX_CAMPAIGN` is set.
+pub fn test_size<T>(of_each_run: T, of_campaigns: T) -> T {
+    if std::env::var_os("TIERDEX_CAMPAIGN").is_some() { of_campaigns } else { of_each_run }
+}
+
 pub fn options(dirs: &[&Path]) -> ServerOptions {
     ServerOptions {
         dirs: dirs.iter().map(|dir| dir.to_path_buf()).collect(),
