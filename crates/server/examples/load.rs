@@ -6,9 +6,9 @@
 //!     [--rate N] [--connections N] [--seconds N] [--k N] [--count]
 //! ```
 //!
-//! *Input*: QUERIES has a query in each line, or behind its last tab. *Output*: for each status its number and
-//! rate, and percentiles of the latency in milliseconds, from the time at which a request was due, so that one
-//! that the generator sends late counts as slow; and how late requests were sent.
+//! *Input*: QUERIES has a query in each line, or behind its last tab. *Output*: for each status its number
+//! and rate, and percentiles of the latency in milliseconds, from the time at which a request was due, so
+//! that one that the generator sends late counts as slow; and how late requests were sent.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ struct Load {
 }
 
 /// One request and its answer.
-struct Sample {
+struct RequestSample {
     status: u16,
     latency: Duration,
     late: Duration,
@@ -79,7 +79,7 @@ impl Load {
     }
 
     /// Sends requests until the time is over.
-    fn run(&self) -> std::io::Result<Vec<Sample>> {
+    fn run(&self) -> std::io::Result<Vec<RequestSample>> {
         let (next, begin) = (AtomicUsize::new(0), Instant::now());
         let send = || {
             let mut stream = BufReader::new(TcpStream::connect(&self.address)?);
@@ -97,7 +97,7 @@ impl Load {
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
                 let late = due.elapsed();
                 let (status, took) = ask(&mut stream, &self.requests[number % self.requests.len()])?;
-                samples.push(Sample { status, latency: due.elapsed(), late, took });
+                samples.push(RequestSample { status, latency: due.elapsed(), late, took });
             }
         };
         std::thread::scope(|scope| {
@@ -132,7 +132,7 @@ fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u1
     Ok((status, answer["took_us"].as_u64().unwrap_or_default()))
 }
 
-fn print(samples: &[Sample], elapsed: Duration) {
+fn print(samples: &[RequestSample], elapsed: Duration) {
     let at = |sorted: &[Duration], part: f64| {
         sorted[((sorted.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3
     };
@@ -141,7 +141,7 @@ fn print(samples: &[Sample], elapsed: Duration) {
         let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|part| at(&times, part));
         format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p999:.3} ms")
     };
-    let mut by_status: BTreeMap<u16, Vec<&Sample>> = BTreeMap::new();
+    let mut by_status: BTreeMap<u16, Vec<&RequestSample>> = BTreeMap::new();
     samples.iter().for_each(|sample| by_status.entry(sample.status).or_default().push(sample));
     for (status, samples) in by_status {
         let rate = samples.len() as f64 / elapsed.as_secs_f64();

@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::{Client, TestServer, WORDS, options, post_bytes, test_size, text_of, write_index};
+use support::{Client, Random, TestServer, WORDS, options, post_bytes, test_size, text_of, write_index};
 use tierdex::{Engine, EngineOptions, PreviewOptions, Query, SearchRequest, TotalHits};
 
 const DOCUMENTS: u64 = 3000;
@@ -41,11 +41,8 @@ fn queries() -> Vec<String> {
 
 /// Random queries of up to three levels.
 fn random_queries(count: usize) -> Vec<String> {
-    let mut state = 7u64;
-    let mut below = |count: usize| {
-        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        (state >> 33) as usize % count
-    };
+    let mut random = Random(7);
+    let mut below = |count: usize| random.below(count);
     fn clause(below: &mut impl FnMut(usize) -> usize, depth: usize) -> String {
         let word = WORDS[below(WORDS.len())];
         let sign = ["", "", "", "+", "+", "#"][below(6)];
@@ -59,8 +56,9 @@ fn random_queries(count: usize) -> Vec<String> {
             6..9 => word.to_string(),
             _ => {
                 let clauses: Vec<String> = (0..2 + below(3)).map(|_| clause(below, depth - 1)).collect();
-                let least = if below(3) == 0 { "~2" } else { "" };
-                format!("({}){least}", clauses.join(" "))
+                let alternatives = clauses.iter().filter(|clause| !clause.starts_with(['+', '#'])).count();
+                let minimum = if below(3) == 0 && alternatives > 1 { "~2" } else { "" };
+                format!("({}){minimum}", clauses.join(" "))
             }
         };
         format!("{sign}{clause}")

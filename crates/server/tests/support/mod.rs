@@ -241,6 +241,17 @@ pub fn post_bytes(path: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+/// Random numbers of a seed.
+pub struct Random(pub u64);
+
+impl Random {
+    /// A number below `count`.
+    pub fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        (self.0 >> 33) as usize % count
+    }
+}
+
 /// Words of the documents that [`write_index`] makes.
 pub const WORDS: [&str; 12] = [
     "solid", "state", "disk", "memory", "cache", "page", "block", "list", "query", "term", "index", "segment",
