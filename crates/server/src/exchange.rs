@@ -7,7 +7,7 @@ use crate::es::error::{EsErrorBody, is_of_es, unsupported_request};
 use crate::keys::{KeyUse, Role};
 use crate::metrics::RouteLabels;
 use crate::options::{MEMORY_WAIT, RESERVED_CONNECTIONS};
-use crate::record::{AnswerMemory, SearchRecord};
+use crate::record::{AnswerMemory, LOGGED_QUERY_BYTES, SearchRecord};
 use crate::state::ServerState;
 use axum::Router;
 use axum::body::Body;
@@ -30,9 +30,6 @@ use tower_service::Service;
 
 /// The header with the id of a request.
 const REQUEST_ID: &str = "x-request-id";
-
-/// Bytes of a query in the log, at most.
-const LOGGED_QUERY_BYTES: usize = 512;
 
 /// Time between two attempts to close another connection.
 const CONNECTION_PAUSE: Duration = Duration::from_millis(20);

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
+/// Bytes of a query in the log, at most.
+pub(crate) const LOGGED_QUERY_BYTES: usize = 512;
+
 /// What the answer of a search adds to logs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SearchRecord {

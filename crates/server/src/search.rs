@@ -85,9 +85,10 @@ pub(crate) fn parse_query(
     Ok((query, warnings.iter().map(ToString::to_string).collect()))
 }
 
-/// The shape of a query, which may have a limited number of prefixes and fuzzy words.
+/// The shape of a query, which may have a limited number of prefixes and fuzzy words. A search without hits
+/// counts.
 pub(crate) fn checked_shape(query: &Query, k: usize, count: bool) -> Result<SearchShape, ApiError> {
-    let shape = SearchShape::of(query, k, count);
+    let shape = SearchShape::of(query, k, count || k == 0);
     if shape.expanded > EXPANDED_MAX {
         let message = format!(
             "the query has {} prefixes and fuzzy words; at most {EXPANDED_MAX} are allowed",
@@ -183,17 +184,22 @@ pub(crate) fn would_wait(state: &ServerState, wait: Duration) -> ApiError {
     ApiError::overloaded(format!("the server is busy: a search would wait for {millis:.0} ms"), wait)
 }
 
-/// Waits for the memory of an answer.
-pub(crate) async fn answer_memory(state: &ServerState, bytes: usize) -> Result<AnswerMemory, ApiError> {
-    let units = bytes.div_ceil(UNIT) as u32;
-    if units > state.answers.max {
+/// The units of memory of an answer, if it can fit into the memory of answers.
+pub(crate) fn answer_units(state: &ServerState, bytes: usize) -> Result<u32, ApiError> {
+    let units = u32::try_from(bytes.div_ceil(UNIT)).ok().filter(|units| *units <= state.answers.max);
+    units.ok_or_else(|| {
         let available = state.answers.max as usize * UNIT;
         let message = format!(
             "the answer may take {bytes} bytes, and the memory budget leaves {available} for answers; ask for \
              fewer hits or shorter snippets"
         );
-        return Err(ApiError::new(ApiErrorKind::Limit, message));
-    }
+        ApiError::new(ApiErrorKind::Limit, message)
+    })
+}
+
+/// Waits for the memory of an answer.
+pub(crate) async fn answer_memory(state: &ServerState, bytes: usize) -> Result<AnswerMemory, ApiError> {
+    let units = answer_units(state, bytes)?;
     let permit = state.answers.units.clone().acquire_many_owned(units);
     match tokio::time::timeout(MEMORY_WAIT, permit).await {
         Ok(Ok(permit)) => Ok(AnswerMemory::new(permit)),
@@ -206,7 +212,8 @@ pub(crate) async fn answer_memory(state: &ServerState, bytes: usize) -> Result<A
 
 /// Memory for more of an answer, without waiting: its caller has memory that others may wait for.
 pub(crate) fn more_answer_memory(state: &ServerState, bytes: usize) -> Result<AnswerMemory, ApiError> {
-    let permit = state.answers.units.clone().try_acquire_many_owned(bytes.div_ceil(UNIT) as u32);
+    let units = answer_units(state, bytes)?;
+    let permit = state.answers.units.clone().try_acquire_many_owned(units);
     permit.map(AnswerMemory::new).map_err(|_| {
         state.metrics.refused.bytes();
         ApiError::no_memory("the answers of other requests take all memory", MEMORY_WAIT)

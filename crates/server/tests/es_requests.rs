@@ -46,6 +46,8 @@ fn totals_pages_and_scores_have_the_form_that_clients_parse() {
     assert_eq!(total_of("size=1&track_total_hits=false"), Value::Null);
     assert_eq!(total_of("size=1&track_total_hits=true"), json!({ "value": total, "relation": "eq" }));
     assert_eq!(total_of("size=1&track_total_hits=true&rest_total_hits_as_int=true"), json!(total));
+    // A number is exact.
+    assert_eq!(total_of("size=1&rest_total_hits_as_int"), json!(total));
     assert_eq!(total_of("size=0&from=3"), json!({ "value": total, "relation": "eq" }));
     // The parameter takes precedence.
     let body = json!({ "query": solid(), "track_total_hits": true });
@@ -139,7 +141,9 @@ fn words_are_highlighted() {
     let mut client = server.connect();
     let mut highlight = |query: Value, highlight: Value| {
         let body = json!({ "query": query, "highlight": highlight, "size": 5, "_source": "text" });
-        search(&mut client, &body)["hits"]["hits"].as_array().unwrap().clone()
+        let hits = search(&mut client, &body)["hits"]["hits"].as_array().unwrap().clone();
+        assert_eq!(hits.len(), 5);
+        hits
     };
     for hit in highlight(solid(), json!({ "fields": { "text": {}, "title": {} } })) {
         let fragment = hit["highlight"]["text"][0].as_str().unwrap();
@@ -157,6 +161,8 @@ fn words_are_highlighted() {
             text.split(' ').filter(|word| *word == "solid").count()
         );
     }
+    let several = json!({ "fields": { "text": { "number_of_fragments": 3 } } });
+    assert!(highlight(solid(), several).iter().all(|hit| hit["highlight"]["text"][0].is_string()));
     let other = highlight(solid(), json!({ "fields": { "title": {} } }));
     assert!(other.iter().all(|hit| hit.get("highlight").is_none()));
 }
@@ -283,6 +289,9 @@ fn clients_learn_what_the_server_is() {
     let tokens = client.post("/library/_analyze", &body).json()["tokens"].clone();
     let last = json!({ "token": "disk", "start_offset": 9, "end_offset": 13, "type": "word", "position": 1 });
     assert_eq!(tokens[1], last);
+    for text in [json!([1]), json!(["a", "b"]), json!([]), json!(1)] {
+        assert_eq!(client.post("/library/_analyze", &json!({ "text": text })).status, 400, "{text}");
+    }
     let answer = client.get("/library/_search?preference=a&version=true&typed_keys=false&size=0");
     let warnings: Vec<_> = answer.headers.iter().filter(|(name, _)| name == "warning").collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");

@@ -307,7 +307,8 @@ async fn run(state: &ServerState, index: &ServedIndex, body: SearchBody) -> Resu
         return Err(other_generation(asked, generation));
     }
     let (query, warnings) = parse_query(&body.query, body.syntax, snapshot.schema())?;
-    let all = body.k + body.offset;
+    // Without hits all matches are counted, also with an offset.
+    let all = if body.k == 0 { 0 } else { body.k + body.offset };
     let shape = checked_shape(&query, all, body.count)?;
     let scorer = match body.scorer {
         ScorerBody::Bm25 { k1, b } => Bm25::new(k1, b)?.into(),

@@ -3,8 +3,7 @@
 use super::error::argument_error;
 use super::indices::indices_of;
 use super::members::{Members, names_of};
-use super::request::{EsRequest, with_warnings};
-use super::search_body::COMMON_PARAMETERS;
+use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
 use crate::api_error::ApiError;
 use crate::catalog::ServedIndex;
 use crate::state::ServerState;

@@ -3,20 +3,19 @@
 use super::error::{EsErrorBody, parsing_error};
 use super::indices::one_index;
 use super::members::Members;
-use super::request::{EsRequest, with_warnings};
-use super::search_body::COMMON_PARAMETERS;
+use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
 use super::source::SourceFilter;
-use super::stored_source::SourceReader;
-use crate::api_error::{ApiError, ApiErrorKind};
+use super::stored_source::{READER_BYTES, SourceReader};
+use crate::api_error::{ApiError, ApiErrorKind, cut};
 use crate::catalog::ServedIndex;
 use crate::record::AnswerMemory;
-use crate::search::DEADLINE_MS;
+use crate::search::{DEADLINE_MS, answer_memory};
 use crate::state::ServerState;
 use crate::stored::document_of_id;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -25,6 +24,11 @@ use std::time::{Duration, Instant};
 
 /// Documents of a request, at most.
 const DOCUMENTS_MAX: usize = 1000;
+
+/// Bytes of an item of an answer without its source and its id, and of the name of an index that does not
+/// exist.
+const ITEM_BYTES: usize = 2 << 10;
+const INDEX_NAME_BYTES: usize = 128;
 
 /// Parameters without effect: there is no newer state of a document than that of the commit.
 const PARAMETERS: [&str; 3] = ["realtime", "refresh", "version_type"];
@@ -61,7 +65,7 @@ struct EsDocuments {
 struct WantedDocument {
     index: Result<Arc<ServedIndex>, (String, ApiError)>,
     id: String,
-    filter: SourceFilter,
+    filter: Arc<SourceFilter>,
 }
 
 /// `_doc`
@@ -71,9 +75,7 @@ pub(super) async fn get_document(
 ) -> Result<Response, ApiError> {
     let (document, warnings, memory) = read_one(&state, &request).await?;
     let status = if document.found { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    let mut response = with_warnings((status, Json(document)).into_response(), &warnings);
-    memory.into_iter().for_each(|memory| drop(response.extensions_mut().insert(memory)));
-    Ok(response)
+    Ok(with_warnings(memory.with((status, Json(document))), &warnings))
 }
 
 /// `_source`
@@ -86,22 +88,22 @@ pub(super) async fn get_source(
         let message = format!("document not found [{}]/[{}]", document._index, document._id.escape_debug());
         return Err(ApiError::new(ApiErrorKind::NotFound, message));
     };
-    let mut response = with_warnings(Json(source).into_response(), &warnings);
-    memory.into_iter().for_each(|memory| drop(response.extensions_mut().insert(memory)));
-    Ok(response)
+    Ok(with_warnings(memory.with(Json(source)), &warnings))
 }
 
 /// The document that a path names.
 async fn read_one(
     state: &Arc<ServerState>,
     request: &EsRequest,
-) -> Result<(EsDocument, Vec<String>, Option<AnswerMemory>), ApiError> {
+) -> Result<(EsDocument, Vec<String>, AnswerMemory), ApiError> {
     request.without_body()?;
     let index = one_index(state, request.index())?;
     let (filter, warnings) = take_parameters(request)?;
     let id = request.part("id").unwrap_or_default().to_string();
     let read = move |reader: &mut SourceReader| read_document(reader, &index, &id, &filter);
-    let (document, memory) = SourceReader::run(state, deadline(), read).await?;
+    let mut memory = answer_memory(state, READER_BYTES).await?;
+    let (document, more) = SourceReader::run(state, deadline(), read).await?;
+    more.into_iter().for_each(|more| memory.add(more));
     Ok((document, warnings, memory))
 }
 
@@ -112,8 +114,10 @@ pub(super) async fn get_documents(
 ) -> Result<Response, ApiError> {
     let (filter, warnings) = take_parameters(&request)?;
     let body = request.json()?;
-    let wanted = wanted_documents(&state, request.index(), &body, &filter)?;
-    drop(request);
+    let wanted = wanted_documents(&state, request.index(), &body, &Arc::new(filter))?;
+    let bytes = READER_BYTES + wanted.len() * ITEM_BYTES + request.body.len();
+    drop((request, body));
+    let mut memory = answer_memory(&state, bytes).await?;
     let read = move |reader: &mut SourceReader| {
         let mut docs = Vec::with_capacity(wanted.len());
         for WantedDocument { index, id, filter } in wanted {
@@ -134,10 +138,9 @@ pub(super) async fn get_documents(
         }
         Ok(EsDocuments { docs })
     };
-    let (documents, memory) = SourceReader::run(&state, deadline(), read).await?;
-    let mut response = with_warnings(Json(documents).into_response(), &warnings);
-    memory.into_iter().for_each(|memory| drop(response.extensions_mut().insert(memory)));
-    Ok(response)
+    let (documents, more) = SourceReader::run(&state, deadline(), read).await?;
+    more.into_iter().for_each(|more| memory.add(more));
+    Ok(with_warnings(memory.with(Json(documents)), &warnings))
 }
 
 fn deadline() -> Instant {
@@ -178,7 +181,7 @@ fn wanted_documents(
     state: &ServerState,
     index: Option<&str>,
     body: &Value,
-    filter: &SourceFilter,
+    filter: &Arc<SourceFilter>,
 ) -> Result<Vec<WantedDocument>, ApiError> {
     let mut members = Members::of(body, "mget")?;
     let lists = [members.take("docs"), members.take("ids")];
@@ -193,22 +196,23 @@ fn wanted_documents(
         return Err(ApiError::new(ApiErrorKind::Limit, message));
     }
     let wanted = |item: &Value| -> Result<WantedDocument, ApiError> {
-        let (mut name, mut filter, id) = (index.map(str::to_string), filter.clone(), item.as_str());
+        let (mut own_index, mut filter, id) = (None, filter.clone(), item.as_str());
         let id = match id {
             Some(id) if lists[1].is_some() => id.to_string(),
             _ => {
                 let mut members = Members::of(item, "docs")?;
-                name = members.text("_index")?.or(name);
+                own_index = members.text("_index")?;
                 if let Some(value) = members.take("_source") {
-                    filter = SourceFilter::of_value(value)?;
+                    filter = Arc::new(SourceFilter::of_value(value)?);
                 }
                 let id = members.text("_id")?;
                 members.finish()?;
                 id.ok_or_else(|| parsing_error("a document of [docs] needs [_id]"))?
             }
         };
-        let index = one_index(state, name.as_deref());
-        Ok(WantedDocument { index: index.map_err(|error| (name.unwrap_or_default(), error)), id, filter })
+        let name = own_index.as_deref().or(index);
+        let shown = || cut(name.unwrap_or_default(), INDEX_NAME_BYTES).to_string();
+        Ok(WantedDocument { index: one_index(state, name).map_err(|error| (shown(), error)), id, filter })
     };
     list.iter().map(wanted).collect()
 }

@@ -3,7 +3,7 @@
 use super::error::parsing_error;
 use super::members::matches_pattern;
 use crate::api_error::{ApiError, ApiErrorKind};
-use tierdex::limits::{BOOST_MAX, QUERY_CLAUSES_MAX};
+use tierdex::limits::{BOOST_MAX, QUERY_BYTES_MAX, QUERY_CLAUSES_MAX};
 use tierdex::{Query, Schema};
 
 /// What the translation of a query shares: the schema, and what was found in the query so far.
@@ -11,7 +11,8 @@ pub(super) struct QueryScope<'s> {
     pub(super) schema: &'s Schema,
     /// Members without effect.
     pub(super) ignored: Vec<String>,
-    clauses: usize,
+    /// Clauses so far.
+    pub(super) clauses: usize,
 }
 
 /// A field with the boost of its clauses.
@@ -72,6 +73,16 @@ impl<'s> QueryScope<'s> {
     pub(super) fn all_fields(&self) -> Vec<BoostedField> {
         (0..self.schema.fields.len()).map(|number| BoostedField { number, boost: 1.0 }).collect()
     }
+}
+
+/// Rejects a text that is longer than a query may be, before anything is made of it.
+pub(super) fn check_text(text: &str, what: &str) -> Result<(), ApiError> {
+    if text.len() > QUERY_BYTES_MAX {
+        let message =
+            format!("the text of [{what}] has {} bytes; at most {QUERY_BYTES_MAX} are allowed", text.len());
+        return Err(ApiError::new(ApiErrorKind::Limit, message));
+    }
+    Ok(())
 }
 
 /// Documents that match any of these; the scores are added.

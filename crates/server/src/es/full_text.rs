@@ -1,7 +1,7 @@
 //! Queries whose text is analysed as that of the field.
 
 use super::error::parsing_error;
-use super::fields::{BoostedField, QueryScope, sum_of};
+use super::fields::{BoostedField, QueryScope, check_text, sum_of};
 use super::fuzziness::Fuzziness;
 use super::members::{Members, names_of, text_of};
 use super::minimum::MinimumMatch;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use tierdex::Query;
 use tierdex::analysis::Analyzer;
+use tierdex::limits::QUERY_CLAUSES_MAX;
 
 /// How the words of a text are combined.
 #[derive(Clone, Debug, Default)]
@@ -34,10 +35,12 @@ impl<'v> FieldText<'v> {
     pub(super) fn of(body: &'v Value, what: &'v str, key: &str) -> Result<FieldText<'v>, ApiError> {
         let (field, value) = Members::of(body, what)?.one()?;
         if let Some(text) = text_of(value) {
+            check_text(&text, what)?;
             return Ok(FieldText { field, text, members: None });
         }
         let mut members = Members::of(value, what)?;
         let text = members.text(key)?.ok_or_else(|| parsing_error(format!("[{what}] needs [{key}]")))?;
+        check_text(&text, what)?;
         Ok(FieldText { field, text, members: Some(members) })
     }
 }
@@ -49,6 +52,19 @@ impl WordOptions {
         let fuzziness = Fuzziness::take(members)?;
         members.only("fuzzy_transpositions", &json!(true))?;
         Ok(WordOptions { are_required, minimum, fuzziness, all_if_empty: take_zero_terms(members)? })
+    }
+
+    /// Rejects fuzzy words.
+    fn without_fuzziness(&self, what: &str) -> Result<(), ApiError> {
+        match self.fuzziness {
+            Some(_) => Err(parsing_error(format!("[fuzziness] of [{what}] is not supported"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether synonyms of several words are one clause with these: they must not count twice.
+    fn joins_synonyms(&self) -> bool {
+        self.are_required || self.minimum.is_some()
     }
 
     /// Combines the clauses of words.
@@ -111,13 +127,14 @@ pub(super) fn words_in(
     let BoostedField { number, boost } = field;
     let clauses = match options.fuzziness {
         Some(fuzziness) => fuzzy_clauses(scope, text, field, fuzziness)?,
-        None => Query::of_words(text, number, options.are_required, boost, scope.schema)?,
+        None => Query::of_words(text, number, options.joins_synonyms(), boost, scope.schema)?,
     };
     scope.add_clauses(clauses.len())?;
     Ok(options.combine(clauses, boost))
 }
 
-/// The terms of a text as fuzzy words; text without blanks is not fuzzy.
+/// The terms of a text as fuzzy words; text without blanks is not fuzzy. There are more than the limit of
+/// clauses if the text has more.
 fn fuzzy_clauses(
     scope: &QueryScope<'_>,
     text: &str,
@@ -128,6 +145,9 @@ fn fuzzy_clauses(
     let mut analyzer = Analyzer::new(&scope.schema.fields[number].analysis);
     let (mut clauses, mut runs): (Vec<Query>, Vec<Range<usize>>) = (Vec::new(), Vec::new());
     analyzer.analyze(text, 0, |token| {
+        if clauses.len() + runs.len() > QUERY_CLAUSES_MAX {
+            return;
+        }
         let term = token.term.to_string();
         match (token.run, runs.last_mut(), fuzziness.of_word(&term)) {
             (Some(part), Some(run), _) if !part.is_first => run.end = token.end,
@@ -180,9 +200,7 @@ pub(super) fn match_bool_prefix(
     if let Some(mut members) = members {
         boost *= members.boost()?;
         options = WordOptions::take(&mut members)?;
-        if options.fuzziness.is_some() {
-            return Err(parsing_error("[fuzziness] of [match_bool_prefix] is not supported"));
-        }
+        options.without_fuzziness("match_bool_prefix")?;
         members.finish()?;
     }
     let Some(number) = scope.field(field)? else { return Ok(Query::Nothing) };
@@ -203,7 +221,7 @@ pub(super) fn words_and_prefix(
         last = token.run.is_none().then(|| (token.start, token.term.to_string()));
     });
     let words = last.as_ref().map_or(text, |(start, _)| &text[..*start]);
-    let mut clauses = Query::of_words(words, number, options.are_required, boost, scope.schema)?;
+    let mut clauses = Query::of_words(words, number, options.joins_synonyms(), boost, scope.schema)?;
     if let Some((_, prefix)) = last {
         clauses.push(Query::Prefix { field: number, prefix, whole_clusters: false, boost });
     }
@@ -215,11 +233,16 @@ pub(super) fn words_and_prefix(
 pub(super) fn multi_match(scope: &mut QueryScope<'_>, body: &Value, boost: f64) -> Result<Query, ApiError> {
     let mut members = Members::of(body, "multi_match")?;
     let text = members.text("query")?.ok_or_else(|| parsing_error("[multi_match] needs [query]"))?;
+    check_text(&text, "multi_match")?;
     let boost = boost * members.boost()?;
     let kind = members.text("type")?.unwrap_or_else(|| "best_fields".to_string());
     let tie_breaker = members.number("tie_breaker")?;
     let slop = members.count("slop")?.unwrap_or(0);
-    let options = WordOptions::take(&mut members)?;
+    // Of a phrase, the members of words are not supported.
+    let options = if kind == "phrase" { WordOptions::default() } else { WordOptions::take(&mut members)? };
+    if kind == "bool_prefix" {
+        options.without_fuzziness("multi_match")?;
+    }
     let fields = match members.take("fields") {
         Some(names) => scope.fields(&names_of(names, "fields")?)?,
         None => scope.all_fields(),
@@ -227,11 +250,12 @@ pub(super) fn multi_match(scope: &mut QueryScope<'_>, body: &Value, boost: f64) 
     members.ignore(&["lenient"], &mut scope.ignored);
     members.only("auto_generate_synonyms_phrase_query", &json!(true))?;
     members.finish()?;
-    let is_sum = match &*kind {
-        "most_fields" | "bool_prefix" => true,
-        "best_fields" | "phrase" => fields.len() < 2 || tie_breaker == Some(1.0),
-        _ => false,
+    let tie_breaker = match &*kind {
+        "most_fields" | "bool_prefix" => Some(tie_breaker.unwrap_or(1.0)),
+        "best_fields" | "phrase" => Some(tie_breaker.unwrap_or(0.0)),
+        _ => None,
     };
+    let is_sum = tie_breaker.is_some_and(|found| found == 1.0 || fields.len() < 2);
     if !is_sum {
         return Err(parsing_error(format!(
             "[multi_match] of the type [{}] with {} fields is not supported: use the type most_fields, or the \

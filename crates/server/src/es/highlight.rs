@@ -1,7 +1,7 @@
 //! Highlighted parts of hits, which are the snippets of the engine.
 
 use super::error::parsing_error;
-use super::members::{Members, matches_pattern, names_of};
+use super::members::{Members, add_warning, matches_pattern, names_of};
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::search::SNIPPET_BYTES_MAX;
 use serde_json::{Value, json};
@@ -11,6 +11,9 @@ use tierdex::{PreviewOptions, Query, Schema};
 
 /// Bytes of a fragment, by default.
 const FRAGMENT_BYTES: usize = 100;
+
+/// Bytes of a tag, at most: an answer has two for each word.
+const TAG_BYTES_MAX: usize = 64;
 
 /// Highlighted texts by their field.
 pub(super) type HighlightedTexts = BTreeMap<String, [String; 1]>;
@@ -42,15 +45,22 @@ impl HighlightTags {
                 let list =
                     if let Value::String(one) = names { vec![one.clone()] } else { names_of(names, name)? };
                 *tag = list.into_iter().next().ok_or_else(|| parsing_error(format!("[{name}] is empty")))?;
+                if tag.len() > TAG_BYTES_MAX {
+                    let message =
+                        format!("[{name}] has {} bytes; at most {TAG_BYTES_MAX} are allowed", tag.len());
+                    return Err(ApiError::new(ApiErrorKind::Limit, message));
+                }
             }
         }
-        let is_whole = |count| count == 0;
         let fragment = members.count("fragment_size")?;
-        let whole = members.count("number_of_fragments")?.map(is_whole);
-        tags.fragment = match (whole, fragment) {
-            (Some(true), _) => 0,
+        let fragments = members.count("number_of_fragments")?;
+        if fragments.is_some_and(|count| count > 1) {
+            add_warning(ignored, "[number_of_fragments] above 1 has no effect".to_string());
+        }
+        tags.fragment = match (fragments, fragment) {
+            (Some(0), _) => 0,
             (_, Some(bytes)) => bytes,
-            (Some(false), None) if self.fragment == 0 => FRAGMENT_BYTES,
+            (Some(_), None) if self.fragment == 0 => FRAGMENT_BYTES,
             (_, None) => self.fragment,
         };
         if tags.fragment > SNIPPET_BYTES_MAX {

@@ -68,7 +68,7 @@ impl EsSearchAnswer {
         hits: &Hits,
         mut reader: Option<&mut SourceReader>,
     ) -> Result<EsSearchAnswer, ApiError> {
-        let is_shown = |hit: &SearchHit| search.min_score.is_none_or(|least| hit.score >= least as f32);
+        let is_shown = |hit: &SearchHit| search.min_score.is_none_or(|minimum| hit.score >= minimum as f32);
         let found = hits.hits.iter().take_while(|hit| is_shown(hit)).count();
         let (mut shown, mut rank, mut is_late) = (Vec::new(), 0, false);
         hits.for_each_id(|hit: SearchHit, id: &str| {
@@ -81,7 +81,13 @@ impl EsSearchAnswer {
                     is_late = true;
                     return Ok(());
                 }
-                Some(reader) => reader.read(&hits.snapshot, hit.document, &search.source)?,
+                Some(reader) => match reader.read(&hits.snapshot, hit.document, &search.source) {
+                    Err(_) if reader.is_late() => {
+                        is_late = true;
+                        return Ok(());
+                    }
+                    source => source?,
+                },
                 None => None,
             };
             let preview = hits.previews.get(rank - 1);

@@ -1,7 +1,7 @@
 //! The indexes that a path names: a name, a pattern, or a list of both.
 
 use super::error::{argument_error, no_such_index};
-use super::members::matches_pattern;
+use super::members::{NAMES_MAX, check_names, matches_pattern};
 use crate::api_error::ApiError;
 use crate::catalog::ServedIndex;
 use crate::state::ServerState;
@@ -17,25 +17,22 @@ pub(super) fn indices_of(
 ) -> Result<Vec<Arc<ServedIndex>>, ApiError> {
     let all = state.catalog.indexes();
     let Some(expression) = expression else { return Ok(all) };
-    let mut found: Vec<Arc<ServedIndex>> = Vec::new();
-    for name in expression.split(',') {
-        let pattern = if name == "_all" { "*" } else { name };
+    let pattern_of = |name| if name == "_all" { "*" } else { name };
+    // One more than the limit shows that there are too many.
+    let patterns: Vec<&str> = expression.split(',').take(NAMES_MAX + 1).map(pattern_of).collect();
+    check_names(&patterns, "index")?;
+    for pattern in &patterns {
         if pattern.starts_with(['_', '-', '<']) || pattern.contains(':') {
-            return Err(argument_error(format!("[{}] is not supported by this server", name.escape_debug())));
+            let name = pattern.escape_debug();
+            return Err(argument_error(format!("[{name}] is not supported by this server")));
         }
-        let matching = all.iter().filter(|index| matches_pattern(pattern, &index.name));
-        let before = found.len();
-        found.extend(
-            matching
-                .filter(|index| !found.iter().any(|known| known.name == index.name))
-                .cloned()
-                .collect::<Vec<_>>(),
-        );
-        if found.len() == before && !pattern.contains('*') && state.catalog.index(pattern).is_none() {
-            return Err(no_such_index(name));
+        if !pattern.contains('*') && state.catalog.index(pattern).is_none() {
+            return Err(no_such_index(pattern));
         }
     }
-    Ok(found)
+    let is_named =
+        |index: &Arc<ServedIndex>| patterns.iter().any(|pattern| matches_pattern(pattern, &index.name));
+    Ok(all.into_iter().filter(is_named).collect())
 }
 
 /// The only index of an expression.

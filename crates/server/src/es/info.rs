@@ -3,8 +3,7 @@
 use super::error::{accepts_page, argument_error, parsing_error, unsupported_request};
 use super::indices::{indices_of, one_index};
 use super::members::Members;
-use super::request::{EsRequest, with_warnings};
-use super::search_body::COMMON_PARAMETERS;
+use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
 use crate::api_error::ApiError;
 use crate::catalog::ServedIndex;
 use crate::options::Compat;
@@ -175,11 +174,11 @@ pub(super) async fn analyze(
         (Members::of(&body, "analyze")?, Members::of_url(&request.parameters, "analyze"));
     let mut warnings = Vec::new();
     let given = members.take("text").or_else(|| url.take("text"));
-    let text = match given {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(texts)) if texts.len() == 1 => texts[0].as_str().unwrap_or_default().to_string(),
-        _ => return Err(parsing_error("[text] of [analyze] must be one text")),
+    let given = given.map(|given| given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice));
+    let Some([Value::String(text)]) = given else {
+        return Err(parsing_error("[text] of [analyze] must be one text"));
     };
+    let text = text.clone();
     let field = match members.text("field")?.or(url.text("field")?) {
         None => 0,
         Some(name) => snapshot

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fmt;
 
 /// Values inside one another, and values of a body, at most. A value takes about 100 bytes.
-const JSON_DEPTH_MAX: usize = 100;
+pub(super) const JSON_DEPTH_MAX: usize = 100;
 const JSON_VALUES_MAX: usize = 16_384;
 
 /// Parses a JSON value.

@@ -3,7 +3,8 @@
 //!
 //! As in Lucene, `AND` makes the clauses beside it required and `OR` none; it does not bind tighter.
 
-use super::text_syntax::{QueryTextReader, TextClause, TextRole, TextSyntax};
+use super::fuzziness::Fuzziness;
+use super::text_syntax::{QueryTextReader, TextClause, TextOccur, TextSyntax};
 use crate::api_error::ApiError;
 
 /// Characters that end a word, unless they are escaped.
@@ -51,9 +52,9 @@ impl LuceneParser {
                 }
                 break;
             }
-            let sign = self.sign();
+            let occur = self.sign();
             let syntax = self.clause()?;
-            self.add(&mut clauses, operator, TextClause { role: sign, syntax });
+            self.add(&mut clauses, operator, TextClause { occur, syntax });
         }
         self.text.depth -= 1;
         Ok(TextSyntax::Group(clauses))
@@ -61,10 +62,10 @@ impl LuceneParser {
 
     /// Adds a clause; its operator also concerns the clause before it.
     fn add(&self, clauses: &mut Vec<TextClause>, operator: LuceneOperator, mut clause: TextClause) {
-        if let Some(before) = clauses.last_mut().filter(|before| before.role != TextRole::Excluded) {
+        if let Some(before) = clauses.last_mut().filter(|before| before.occur != TextOccur::MustNot) {
             match operator {
-                LuceneOperator::And => before.role = TextRole::Required,
-                LuceneOperator::Or if self.are_required => before.role = TextRole::Optional,
+                LuceneOperator::And => before.occur = TextOccur::Must,
+                LuceneOperator::Or if self.are_required => before.occur = TextOccur::Should,
                 _ => {}
             }
         }
@@ -73,8 +74,8 @@ impl LuceneParser {
             LuceneOperator::Or => false,
             LuceneOperator::None => self.are_required,
         };
-        if clause.role == TextRole::Optional && is_required {
-            clause.role = TextRole::Required;
+        if clause.occur == TextOccur::Should && is_required {
+            clause.occur = TextOccur::Must;
         }
         clauses.push(clause);
     }
@@ -89,19 +90,20 @@ impl LuceneParser {
         }
     }
 
-    fn sign(&mut self) -> TextRole {
-        let role = if self.text.take('+') {
-            TextRole::Required
+    fn sign(&mut self) -> TextOccur {
+        let occur = if self.text.take('+') {
+            TextOccur::Must
         } else if self.text.take('-') || self.text.take('!') || self.text.take_word("NOT") {
-            TextRole::Excluded
+            TextOccur::MustNot
         } else {
-            TextRole::Optional
+            TextOccur::Should
         };
         self.text.skip_blanks();
-        role
+        occur
     }
 
     fn clause(&mut self) -> Result<TextSyntax, ApiError> {
+        self.text.count_clause()?;
         let syntax = match self.text.peek() {
             Some('(') => {
                 self.text.at += 1;
@@ -150,12 +152,21 @@ impl LuceneParser {
         } else if self.text.take('*') {
             TextSyntax::Prefix(word)
         } else if self.text.take('~') {
-            let edits = self.text.edits();
-            TextSyntax::Fuzzy(word, edits.ok_or_else(|| self.text.wrong("the distance must be 0, 1 or 2"))?)
+            TextSyntax::Fuzzy(word, self.fuzziness()?)
         } else {
             TextSyntax::Words(word)
         };
         self.boosted(syntax)
+    }
+
+    /// Reads the edit distance behind `~`, by the length of the word if there is none.
+    fn fuzziness(&mut self) -> Result<Fuzziness, ApiError> {
+        if !self.text.peek().is_some_and(|c| c.is_ascii_digit()) {
+            return Ok(Fuzziness::DEFAULT);
+        }
+        let number = self.text.number();
+        let edits = [0, 1, 2].into_iter().find(|edits| number == Some(f64::from(*edits)));
+        edits.map(Fuzziness::Edits).ok_or_else(|| self.text.wrong("the distance must be 0, 1 or 2"))
     }
 
     fn boosted(&mut self, syntax: TextSyntax) -> Result<TextSyntax, ApiError> {
@@ -191,16 +202,18 @@ mod tests {
             TextSyntax::Words(word) => word.clone(),
             TextSyntax::Phrase(phrase, slop) => format!("'{phrase}'{slop:?}"),
             TextSyntax::Prefix(word) => format!("{word}*"),
-            TextSyntax::Fuzzy(word, edits) => format!("{word}~{edits}"),
+            TextSyntax::Fuzzy(word, Fuzziness::Edits(edits)) => format!("{word}~{edits}"),
+            TextSyntax::Fuzzy(word, _) => format!("{word}~"),
+            TextSyntax::Not(inner) => format!("-{}", shown(inner)),
             TextSyntax::All => "*:*".to_string(),
             TextSyntax::InField(name, inner) => format!("{name}:{}", shown(inner)),
             TextSyntax::Boosted(inner, boost) => format!("{}^{boost}", shown(inner)),
             TextSyntax::Group(clauses) => {
                 let clause = |clause: &TextClause| {
-                    let sign = match clause.role {
-                        TextRole::Optional => "",
-                        TextRole::Required => "+",
-                        TextRole::Excluded => "-",
+                    let sign = match clause.occur {
+                        TextOccur::Should => "",
+                        TextOccur::Must => "+",
+                        TextOccur::MustNot => "-",
                     };
                     format!("{sign}{}", shown(&clause.syntax))
                 };
@@ -218,7 +231,7 @@ mod tests {
             ("a && !b || c", "(+a -b c)"),
             ("a NOT b +c - d", "(a -b +c -d)"),
             ("title:(a b)^2 \"c d\"~3^4", "(title:(a b)^2 'c d'Some(3)^4)"),
-            ("a\\:b c~ d~1 e* x-y ANDROID", "(a:b c~2 d~1 e* x-y ANDROID)"),
+            ("a\\:b c~ d~1 e* x-y ANDROID", "(a:b c~ d~1 e* x-y ANDROID)"),
         ] {
             assert_eq!(parsed(text, false), expected, "{text}");
         }

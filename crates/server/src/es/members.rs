@@ -2,8 +2,15 @@
 //! the query string are an object too, whose values are texts.
 
 use super::error::{argument_error, parsing_error};
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, ApiErrorKind};
 use serde_json::{Map, Value};
+
+/// Names of a list, and bytes of each, at most: each may be compared with all members of all documents.
+pub(super) const NAMES_MAX: usize = 128;
+const NAME_BYTES_MAX: usize = 1024;
+
+/// Parts of a request that an answer names as having no effect, at most.
+const WARNINGS_MAX: usize = 16;
 
 /// The members of an object that were not taken yet.
 #[derive(Debug)]
@@ -94,7 +101,7 @@ impl<'v> Members<'v> {
             // Without effect, as asked for.
             let asked = self.take(name).filter(|value| value.as_bool() != Some(false));
             if asked.is_some_and(|value| value.as_str() != Some("false")) {
-                ignored.push(format!("[{name}] has no effect"));
+                add_warning(ignored, format!("[{name}] has no effect"));
             }
         }
     }
@@ -146,10 +153,32 @@ pub(super) fn text_of(value: &Value) -> Option<String> {
 /// Names of a member: a text with commas, or a list of texts.
 pub(super) fn names_of(value: &Value, what: &str) -> Result<Vec<String>, ApiError> {
     let wrong = || parsing_error(format!("[{what}] must be a text or a list of texts"));
-    match value {
-        Value::String(text) => Ok(text.split(',').map(|name| name.trim().to_string()).collect()),
-        Value::Array(names) => names.iter().map(|name| Ok(name.as_str().ok_or_else(wrong)?.into())).collect(),
-        _ => Err(wrong()),
+    let names: Option<Vec<&str>> = match value {
+        Value::String(text) => Some(text.split(',').take(NAMES_MAX + 1).map(str::trim).collect()),
+        Value::Array(names) => names.iter().take(NAMES_MAX + 1).map(Value::as_str).collect(),
+        _ => None,
+    };
+    let names = names.ok_or_else(wrong)?;
+    check_names(&names, what)?;
+    Ok(names.into_iter().map(str::to_string).collect())
+}
+
+/// Rejects a list of too many or too long names.
+pub(super) fn check_names(names: &[&str], what: &str) -> Result<(), ApiError> {
+    let message = if names.len() > NAMES_MAX {
+        format!("[{what}] has more than {NAMES_MAX} names")
+    } else if names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
+        format!("[{what}] has a name of more than {NAME_BYTES_MAX} bytes")
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::new(ApiErrorKind::Limit, message))
+}
+
+/// Adds a warning, unless it is one of them already, or there are many.
+pub(super) fn add_warning(warnings: &mut Vec<String>, warning: String) {
+    if warnings.len() < WARNINGS_MAX && !warnings.contains(&warning) {
+        warnings.push(warning);
     }
 }
 
@@ -178,6 +207,27 @@ fn kind_of(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_names_are_bounded() {
+        let list = |count: usize| Value::from(vec!["a"; count]);
+        let text = |count: usize| Value::from(vec!["a"; count].join(","));
+        for (names, is_valid) in
+            [(list(128), true), (list(129), false), (text(128), true), (text(1_000_000), false)]
+        {
+            assert_eq!(names_of(&names, "fields").is_ok(), is_valid);
+        }
+        let error = names_of(&Value::from("a".repeat(1025)), "fields").unwrap_err();
+        assert!(error.message.contains("[fields]") && error.message.contains("1024"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_warning_is_given_once() {
+        let mut warnings = Vec::new();
+        (0..100).for_each(|number| add_warning(&mut warnings, format!("{}", number % 20)));
+        assert_eq!(warnings.len(), WARNINGS_MAX);
+        assert_eq!(warnings[15], "15");
+    }
 
     #[test]
     fn patterns_have_any_text_in_place_of_stars() {

@@ -6,14 +6,14 @@ use super::error::{EsErrorBody, argument_error};
 use super::hits::EsSearchAnswer;
 use super::indices::one_index;
 use super::json::parse_json;
-use super::members::{Members, names_of};
-use super::request::{EsRequest, with_warnings};
+use super::members::{Members, add_warning, names_of};
+use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
 use super::search::{AnsweredSearch, PlannedSearch};
-use super::search_body::{COMMON_PARAMETERS, EsSearch};
+use super::search_body::EsSearch;
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::extract::check_busy;
 use crate::record::AnswerMemory;
-use crate::search::answer_memory;
+use crate::search::{DEADLINE_MS_MAX, answer_memory, answer_units};
 use crate::state::ServerState;
 use axum::Json;
 use axum::extract::State;
@@ -22,7 +22,7 @@ use futures_util::{StreamExt, stream};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Searches of a request, at most, those that are evaluated at a time, and bytes of the answer of one that
 /// failed.
@@ -42,8 +42,12 @@ const PARAMETERS: [&str; 7] = [
 ];
 
 /// The searches of a body, each of which may be an error, and the warnings of the request.
+#[derive(Default)]
 struct PlannedSearches {
     searches: Vec<Result<PlannedSearch, ApiError>>,
+    /// Bytes of the answers without sources, and of a reader of sources.
+    answer_bytes: usize,
+    reader_bytes: usize,
     warnings: Vec<String>,
 }
 
@@ -72,15 +76,25 @@ pub(super) async fn search_several(
 ) -> Result<Response, ApiError> {
     check_busy(&state)?;
     let began = Instant::now();
-    let PlannedSearches { searches: planned, mut warnings } = plan_all(&state, &request)?;
-    let bytes =
-        planned.iter().map(|search| search.as_ref().map_or(FAILED_BYTES, PlannedSearch::answer_bytes));
-    let mut memory = answer_memory(&state, bytes.sum()).await?;
-    let answers = stream::iter(planned).map(|planned| {
-        let state = state.clone();
-        async move { planned?.run(&state, true).await }
-    });
+    let planned = plan_all(&state, &request)?;
+    let PlannedSearches { searches, answer_bytes, reader_bytes, mut warnings } = planned;
+    drop(request);
     let in_progress = state.catalog.threads().clamp(1, IN_PROGRESS_MAX);
+    let mut memory = answer_memory(&state, answer_bytes + in_progress * reader_bytes).await?;
+    let until = began + Duration::from_millis(DEADLINE_MS_MAX);
+    let answers = stream::iter(searches).map(|planned| {
+        let state = state.clone();
+        async move {
+            let mut planned = planned?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let message = format!("the searches before this one took {DEADLINE_MS_MAX} ms");
+                return Err(ApiError::overloaded(message, Duration::from_secs(1)));
+            }
+            planned.end_within(left);
+            planned.run(&state, true).await
+        }
+    });
     let mut answers = Box::pin(answers.buffered(in_progress));
     let mut responses = Vec::new();
     while let Some(answered) = answers.next().await {
@@ -107,41 +121,41 @@ fn item_of(
         Err(error) => MultiSearchItem::Failed(EsErrorBody::new(&error)),
         Ok(answered) => {
             answered.memory.into_iter().for_each(|more| memory.add(more));
-            for warning in answered.warnings {
-                if !warnings.contains(&warning) {
-                    warnings.push(warning);
-                }
-            }
+            answered.warnings.into_iter().for_each(|warning| add_warning(warnings, warning));
             MultiSearchItem::Found { answer: answered.answer, status: 200 }
         }
     }
 }
 
-/// Plans the searches of a body.
+/// Plans the searches of a body, as long as their answers can fit into memory.
 fn plan_all(state: &ServerState, request: &EsRequest) -> Result<PlannedSearches, ApiError> {
     let mut url = Members::of_url(&request.parameters, "msearch");
-    let mut warnings = Vec::new();
+    let mut planned = PlannedSearches::default();
     let mut shared = Map::new();
     if let Some(value) = url.take("rest_total_hits_as_int") {
         shared.insert("rest_total_hits_as_int".to_string(), value.clone());
     }
-    url.ignore(&PARAMETERS, &mut warnings);
-    url.ignore(&COMMON_PARAMETERS, &mut warnings);
+    url.ignore(&PARAMETERS, &mut planned.warnings);
+    url.ignore(&COMMON_PARAMETERS, &mut planned.warnings);
     url.finish()?;
-    let mut lines: Vec<&[u8]> = request.body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
-    while lines.last().is_some_and(|line| line.is_empty()) {
-        lines.pop();
-    }
-    if lines.is_empty() || !lines.len().is_multiple_of(2) {
-        return Err(argument_error("the body must have two lines for each search: a header, and the search"));
-    }
+    let lines = request.body.trim_ascii_end().split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines: Vec<&[u8]> = lines.take(2 * SEARCHES_MAX + 1).collect();
     if lines.len() > 2 * SEARCHES_MAX {
-        let message =
-            format!("the body has {} searches; at most {SEARCHES_MAX} are allowed", lines.len() / 2);
+        let message = format!("the body has more than {SEARCHES_MAX} searches");
         return Err(ApiError::new(ApiErrorKind::Limit, message));
     }
-    let planned = lines.chunks(2).map(|pair| plan_one(state, request.index(), pair, &shared));
-    Ok(PlannedSearches { searches: planned.collect(), warnings })
+    if !lines.len().is_multiple_of(2) {
+        return Err(argument_error("the body must have two lines for each search: a header, and the search"));
+    }
+    for pair in lines.chunks(2) {
+        let search = plan_one(state, request.index(), pair, &shared);
+        planned.answer_bytes += search.as_ref().map_or(FAILED_BYTES, PlannedSearch::answer_bytes);
+        answer_units(state, planned.answer_bytes)?;
+        planned.reader_bytes =
+            planned.reader_bytes.max(search.as_ref().map_or(0, PlannedSearch::reader_bytes));
+        planned.searches.push(search);
+    }
+    Ok(planned)
 }
 
 fn plan_one(
@@ -162,6 +176,6 @@ fn plan_one(
     let index = one_index(state, named.as_deref().or(index))?;
     let snapshot = index.snapshot();
     let mut search = EsSearch::parse(&parse_json(body)?, shared, snapshot.schema())?;
-    search.warnings.extend(ignored);
+    ignored.into_iter().for_each(|warning| add_warning(&mut search.warnings, warning));
     PlannedSearch::new(index, snapshot, search)
 }

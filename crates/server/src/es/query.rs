@@ -12,9 +12,27 @@ use serde_json::{Value, json};
 use std::slice;
 use tierdex::Query;
 
+/// Queries that have others inside, or no words.
+const WITHOUT_WORDS: [&str; 4] = ["bool", "constant_score", "match_all", "match_none"];
+
 /// The query of a JSON object, whose scores are multiplied by `boost`. The depth of the object is bounded.
 pub(super) fn translate(scope: &mut QueryScope<'_>, value: &Value, boost: f64) -> Result<Query, ApiError> {
     let (name, body) = Members::of(value, "query")?.one()?;
+    scope.add_clauses(usize::from(WITHOUT_WORDS.contains(&name)))?;
+    let clauses = scope.clauses;
+    let query = query_of_name(scope, name, body, boost)?;
+    // A text whose words analysis drops is a clause too.
+    let is_counted = WITHOUT_WORDS.contains(&name) || scope.clauses > clauses;
+    scope.add_clauses(usize::from(!is_counted))?;
+    Ok(query)
+}
+
+fn query_of_name(
+    scope: &mut QueryScope<'_>,
+    name: &str,
+    body: &Value,
+    boost: f64,
+) -> Result<Query, ApiError> {
     match name {
         "match" => match_words(scope, body, boost),
         "match_phrase" => match_phrase(scope, body, boost),
@@ -71,7 +89,8 @@ fn combine(scope: &mut QueryScope<'_>, body: &Value, boost: f64) -> Result<Query
         Some(minimum) => minimum.of(should.len()),
         None => u32::from(!is_optional),
     };
-    if [&must, &should, &filter, &must_not].into_iter().all(Vec::is_empty) && minimum == 0 {
+    // Whatever the minimum is.
+    if [&must, &should, &filter, &must_not].into_iter().all(Vec::is_empty) {
         return Ok(Query::All { boost });
     }
     Ok(Query::Bool { must, filter, should, must_not, minimum })

@@ -1,18 +1,16 @@
 //! Query strings: their members, and their syntax trees to queries.
 
 use super::error::parsing_error;
-use super::fields::{BoostedField, QueryScope, sum_of};
+use super::fields::{BoostedField, QueryScope, check_text, sum_of};
 use super::full_text::{WordOptions, phrase_in, take_operator, words_and_prefix, words_in};
-use super::fuzziness::Fuzziness;
 use super::lucene_syntax::parse_lucene;
 use super::members::{Members, names_of};
 use super::minimum::MinimumMatch;
 use super::simple_syntax::parse_simple;
-use super::text_syntax::{TextRole, TextSyntax};
-use crate::api_error::{ApiError, ApiErrorKind};
+use super::text_syntax::{TextClause, TextOccur, TextSyntax};
+use crate::api_error::ApiError;
 use serde_json::{Value, json};
 use tierdex::Query;
-use tierdex::limits::QUERY_BYTES_MAX;
 
 /// How the parts of a query string are searched.
 struct StringOptions {
@@ -44,6 +42,13 @@ pub(super) fn query_string(scope: &mut QueryScope<'_>, body: &Value, boost: f64)
         "*" => TextSyntax::All,
         _ => parse_lucene(&text, options.words.are_required)?,
     };
+    // Elasticsearch combines words without an operator between them within each field.
+    if fields.len() > 1 && options.minimum.is_some() {
+        return Err(several_fields_error("[minimum_should_match]", fields.len()));
+    }
+    if fields.len() > 1 && options.words.are_required && has_adjacent_words(&syntax) {
+        return Err(several_fields_error("[default_operator] and", fields.len()));
+    }
     let query = root_query(scope, &syntax, &fields, &options, boost)?;
     Ok(query.unwrap_or(Query::Nothing))
 }
@@ -82,10 +87,7 @@ impl StringMembers {
         boost: f64,
     ) -> Result<StringMembers, ApiError> {
         let text = members.text("query")?.ok_or_else(|| members.error("[query] is missing".to_string()))?;
-        if text.len() > QUERY_BYTES_MAX {
-            let message = format!("[query] has {} bytes; at most {QUERY_BYTES_MAX} are allowed", text.len());
-            return Err(ApiError::new(ApiErrorKind::Limit, message));
-        }
+        check_text(&text, "query")?;
         let names = members.take("fields").map(|names| names_of(names, "fields")).transpose()?;
         let fields = match names.or(default_field.map(|name| vec![name])) {
             Some(names) => scope.fields(&names)?,
@@ -116,12 +118,35 @@ fn root_query(
     boost: f64,
 ) -> Result<Option<Query>, ApiError> {
     let mut query = query_of(scope, syntax, fields, options, boost)?;
-    if let (TextSyntax::Group(_), Some(Query::Bool { should, minimum, .. })) = (syntax, &mut query)
-        && let Some(asked) = &options.minimum
+    // A query of one clause is that clause, to which no minimum applies.
+    if let (TextSyntax::Group(clauses), Some(asked)) = (syntax, &options.minimum)
+        && clauses.len() > 1
+        && let Some(Query::Bool { should, minimum, .. }) = &mut query
     {
         *minimum = (*minimum).max(asked.of(should.len()));
     }
     Ok(query)
+}
+
+fn several_fields_error(what: &str, fields: usize) -> ApiError {
+    parsing_error(format!(
+        "[query_string] with {what} in {fields} fields is not supported; name one field as default_field (in a \
+         URL: df), or write AND between words instead"
+    ))
+}
+
+/// Whether a group in all fields has words beside each other.
+fn has_adjacent_words(syntax: &TextSyntax) -> bool {
+    match syntax {
+        TextSyntax::Group(clauses) => {
+            let are_words =
+                |pair: &[TextClause]| pair.iter().all(|clause| matches!(clause.syntax, TextSyntax::Words(_)));
+            clauses.windows(2).any(are_words)
+                || clauses.iter().any(|clause| has_adjacent_words(&clause.syntax))
+        }
+        TextSyntax::Boosted(inner, _) => has_adjacent_words(inner),
+        _ => false,
+    }
 }
 
 /// The query of a syntax tree; `None` if analysis drops all its words.
@@ -140,13 +165,17 @@ fn query_of(
             let query = query_of(scope, inner, &fields, options, boost)?;
             Ok(Some(query.unwrap_or(Query::Nothing)))
         }
+        TextSyntax::Not(inner) => {
+            let excluded = query_of(scope, inner, fields, options, 1.0)?;
+            Ok(excluded.map(|query| Query::clauses(vec![Query::All { boost }], Vec::new(), vec![query])))
+        }
         TextSyntax::Group(clauses) => {
             let (mut must, mut should, mut must_not) = (Vec::new(), Vec::new(), Vec::new());
             for clause in clauses {
-                let list = match clause.role {
-                    TextRole::Optional => &mut should,
-                    TextRole::Required => &mut must,
-                    TextRole::Excluded => &mut must_not,
+                let list = match clause.occur {
+                    TextOccur::Should => &mut should,
+                    TextOccur::Must => &mut must,
+                    TextOccur::MustNot => &mut must_not,
                 };
                 list.extend(query_of(scope, &clause.syntax, fields, options, boost)?);
             }
@@ -157,7 +186,7 @@ fn query_of(
             if fields.len() > 1 && !options.adds_fields {
                 return Err(parsing_error(format!(
                     "[query_string] in {} fields needs the type most_fields or the tie_breaker 1, which add the \
-                     scores of fields; or name one field as default_field",
+                     scores of fields; or name one field as default_field (in a URL: df)",
                     fields.len()
                 )));
             }
@@ -184,8 +213,8 @@ fn leaf_in(
             return phrase_in(scope, text, field, slop.unwrap_or(options.phrase_slop));
         }
         TextSyntax::Prefix(text) => words_and_prefix(scope, text, field, words)?,
-        TextSyntax::Fuzzy(text, edits) => {
-            let words = WordOptions { fuzziness: Some(Fuzziness::Edits(*edits)), ..words.clone() };
+        TextSyntax::Fuzzy(text, fuzziness) => {
+            let words = WordOptions { fuzziness: Some(*fuzziness), ..words.clone() };
             words_in(scope, text, field, &words)?
         }
         TextSyntax::Words(text) => words_in(scope, text, field, words)?,

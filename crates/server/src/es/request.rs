@@ -24,6 +24,24 @@ const BODY_TYPES: [&str; 4] =
 /// Versions of the interface that a media type may name.
 const VERSIONS: [&str; 3] = ["7", "8", "9"];
 
+/// Parameters of all requests that change neither hits nor their form.
+pub(super) const COMMON_PARAMETERS: [&str; 14] = [
+    "pretty",
+    "human",
+    "error_trace",
+    "preference",
+    "routing",
+    "ignore_unavailable",
+    "ignore_throttled",
+    "allow_no_indices",
+    "expand_wildcards",
+    "lenient",
+    "local",
+    "master_timeout",
+    "cluster_manager_timeout",
+    "flat_settings",
+];
+
 /// A request whose body has been read.
 pub(super) struct EsRequest {
     path: Vec<(String, String)>,

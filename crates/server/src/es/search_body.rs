@@ -5,32 +5,16 @@ use super::fields::QueryScope;
 use super::highlight::HighlightOptions;
 use super::members::Members;
 use super::query::{filtered, translate};
+use super::request::COMMON_PARAMETERS;
 use super::source::SourceFilter;
-use crate::api_error::{ApiError, ApiErrorKind};
+use crate::api_error::{ApiError, ApiErrorKind, cut};
+use crate::record::LOGGED_QUERY_BYTES;
 use crate::search::{DEADLINE_MS, DEADLINE_MS_MAX, HITS_MAX};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tierdex::{Query, Schema};
 
-/// Parameters of all requests that change neither hits nor their form.
-pub(super) const COMMON_PARAMETERS: [&str; 14] = [
-    "pretty",
-    "human",
-    "error_trace",
-    "preference",
-    "routing",
-    "ignore_unavailable",
-    "ignore_throttled",
-    "allow_no_indices",
-    "expand_wildcards",
-    "lenient",
-    "local",
-    "master_timeout",
-    "cluster_manager_timeout",
-    "flat_settings",
-];
-
-/// Those of searches.
+/// Parameters of searches that change neither hits nor their form.
 const SEARCH_PARAMETERS: [&str; 9] = [
     "typed_keys",
     "request_cache",
@@ -71,7 +55,7 @@ pub(super) struct EsSearch {
     pub(super) highlight: Option<HighlightOptions>,
     /// Parts of the request without effect.
     pub(super) warnings: Vec<String>,
-    /// The query as it was given, for logs.
+    /// The beginning of the query as it was given, for logs.
     pub(super) text: String,
 }
 
@@ -97,12 +81,14 @@ impl EsSearch {
                 format!("[from] + [size] is {}; at most {HITS_MAX} is allowed", from.saturating_add(size));
             return Err(ApiError::new(ApiErrorKind::Limit, message));
         }
-        let in_url = url.take("track_total_hits").map(total_kind).transpose()?;
-        let in_body = members.take("track_total_hits").map(total_kind).transpose()?;
-        let asked = in_url.or(in_body);
+        let total_as_number = url.flag("rest_total_hits_as_int")?.unwrap_or(false);
+        let total = take_total(&mut members, &mut url, total_as_number)?;
         let min_score = members.number("min_score")?;
-        if min_score.is_some() && asked == Some(TotalKind::Counted) {
-            return Err(parsing_error("[min_score] with [track_total_hits] true is not supported"));
+        if min_score.is_some() && (total == TotalKind::Counted || size == 0) {
+            return Err(parsing_error(
+                "[min_score] is supported without an exact total only: without [track_total_hits] true and \
+                 [rest_total_hits_as_int], and with a [size]",
+            ));
         }
         let timeout = members.take("timeout");
         let deadline = url.take("timeout").or(timeout).map(parse_timeout).transpose()?;
@@ -114,21 +100,20 @@ impl EsSearch {
         for sort in [members.take("sort"), url.take("sort")].into_iter().flatten() {
             check_sort(sort)?;
         }
-        let total_as_number = url.flag("rest_total_hits_as_int")?.unwrap_or(false);
         let ids_only = finish_members(&mut scope, members, url)?;
         source.is_off |= ids_only;
         Ok(EsSearch {
             query,
             from,
             size,
-            total: asked.unwrap_or(TotalKind::AtLeast),
+            total,
             total_as_number,
             deadline: deadline.unwrap_or(Duration::from_millis(DEADLINE_MS)),
             min_score,
             source,
             highlight,
             warnings: scope.ignored,
-            text: body.get("query").or_else(|| parameters.get("q")).map(Value::to_string).unwrap_or_default(),
+            text: logged_query(body.get("query").or_else(|| parameters.get("q"))),
         })
     }
 }
@@ -199,6 +184,31 @@ fn finish_members(
     members.finish()?;
     url.finish()?;
     Ok(ids_only)
+}
+
+/// The beginning of a query, for logs.
+pub(super) fn logged_query(query: Option<&Value>) -> String {
+    let mut text = query.map(Value::to_string).unwrap_or_default();
+    text.truncate(cut(&text, LOGGED_QUERY_BYTES).len());
+    text.shrink_to_fit();
+    text
+}
+
+/// Takes whether matches are counted. A total that is a number must be exact.
+fn take_total(
+    members: &mut Members<'_>,
+    url: &mut Members<'_>,
+    is_number: bool,
+) -> Result<TotalKind, ApiError> {
+    let in_url = url.take("track_total_hits").map(total_kind).transpose()?;
+    let in_body = members.take("track_total_hits").map(total_kind).transpose()?;
+    match (in_url.or(in_body), is_number) {
+        (None, true) => Ok(TotalKind::Counted),
+        (Some(TotalKind::AtLeast), true) => Err(parsing_error(
+            "[rest_total_hits_as_int] needs an exact total: [track_total_hits] must be true or false",
+        )),
+        (asked, _) => Ok(asked.unwrap_or(TotalKind::AtLeast)),
+    }
 }
 
 /// What `track_total_hits` asks for. A number of hits that are counted at least is not known before.

@@ -1,14 +1,18 @@
 //! The source of a document: its stored members as JSON, and the parts of it that a client asks for.
 
 use super::error::parsing_error;
+use super::json::JSON_DEPTH_MAX;
 use super::members::{Members, matches_pattern, names_of};
 use crate::api_error::{ApiError, ApiErrorKind};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::fmt;
+use std::time::{Duration, Instant};
 use tierdex::StoredDocument;
+
+/// Bytes of the path of a member that is compared with patterns, at most.
+const PATH_BYTES_MAX: usize = 1024;
 
 /// The parts of a source that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,8 +72,12 @@ impl SourceFilter {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
-    /// The source of a document.
-    pub(super) fn source_of(&self, stored: &StoredDocument) -> Result<Box<RawValue>, ApiError> {
+    /// The source of a document; an error if it is not ready by `until`.
+    pub(super) fn source_of(
+        &self,
+        stored: &StoredDocument,
+        until: Instant,
+    ) -> Result<Box<RawValue>, ApiError> {
         let mut out = "{".to_string();
         for (name, values) in stored.members().filter(|(_, values)| !values.is_empty()) {
             if self.shows(name) {
@@ -89,7 +97,7 @@ impl SourceFilter {
                 }
                 out += inner;
             } else {
-                self.push_members(&mut out, others, "")?;
+                ShownSource { filter: self, out: &mut out, until, depth: 0 }.push_members(others, "")?;
             }
         }
         out.push('}');
@@ -108,47 +116,92 @@ impl SourceFilter {
     fn excludes(&self, path: &str) -> bool {
         self.excludes.iter().any(|pattern| is_at_or_above(pattern, path))
     }
+}
 
+/// The source that is being written.
+struct ShownSource<'s> {
+    filter: &'s SourceFilter,
+    out: &'s mut String,
+    until: Instant,
+    /// Values around the next one.
+    depth: usize,
+}
+
+impl ShownSource<'_> {
     /// Appends the members of an object that are shown; `prefix` is its path with a full stop.
-    fn push_members(&self, out: &mut String, object: &str, prefix: &str) -> Result<(), ApiError> {
+    fn push_members(&mut self, object: &str, prefix: &str) -> Result<(), ApiError> {
         let SourceMembers(members) = serde_json::from_str(object).map_err(not_json)?;
         for (name, value) in members {
-            if let Some(shown) = self.shown_part(&format!("{prefix}{name}"), value.get())? {
-                push_name(out, &name);
-                out.push_str(&shown);
+            let path = format!("{prefix}{name}");
+            if path.len() > PATH_BYTES_MAX {
+                return Err(ApiError::new(
+                    ApiErrorKind::Limit,
+                    format!("the path of a stored member has more than {PATH_BYTES_MAX} bytes; {WHOLE_ONLY}"),
+                ));
+            }
+            let before = self.out.len();
+            push_name(self.out, &name);
+            if !self.push_part(&path, value.get())? {
+                self.out.truncate(before);
             }
         }
         Ok(())
     }
 
-    /// The part of a value that is shown; `None` if that is nothing.
-    fn shown_part<'t>(&self, path: &str, text: &'t str) -> Result<Option<Cow<'t, str>>, ApiError> {
-        if self.excludes(path) {
-            return Ok(None);
+    /// Appends the part of a value that is shown. False if that is nothing; `out` may be longer then.
+    fn push_part(&mut self, path: &str, text: &str) -> Result<bool, ApiError> {
+        if Instant::now() >= self.until {
+            let message = "the sources of documents could not be filtered in time";
+            return Err(ApiError::overloaded(message, Duration::from_secs(1)));
         }
-        let is_whole = self.includes_whole(path);
-        if is_whole && self.excludes.is_empty() {
-            return Ok(Some(text.into()));
+        if self.filter.excludes(path) {
+            return Ok(false);
         }
-        let mut shown = text[..1].to_string();
-        match &*shown {
-            "{" => self.push_members(&mut shown, text, &format!("{path}."))?,
-            "[" => {
-                let items: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(not_json)?;
-                for item in items {
-                    if let Some(item) = self.shown_part(path, item.get())? {
-                        shown.push_str(if shown.len() > 1 { "," } else { "" });
-                        shown.push_str(&item);
-                    }
-                }
+        let is_whole = self.filter.includes_whole(path);
+        let is_list = text.starts_with('[');
+        if is_whole && self.filter.excludes.is_empty() || !is_list && !text.starts_with('{') {
+            self.out.push_str(if is_whole { text } else { "" });
+            return Ok(is_whole);
+        }
+        if self.depth == JSON_DEPTH_MAX {
+            return Err(ApiError::new(
+                ApiErrorKind::Limit,
+                format!("a stored document has more than {JSON_DEPTH_MAX} levels; {WHOLE_ONLY}"),
+            ));
+        }
+        self.depth += 1;
+        self.out.push_str(&text[..1]);
+        let start = self.out.len();
+        if is_list {
+            self.push_items(path, text)?;
+        } else {
+            self.push_members(text, &format!("{path}."))?;
+        }
+        self.depth -= 1;
+        let has_any = is_whole || self.out.len() > start;
+        self.out.push(if is_list { ']' } else { '}' });
+        Ok(has_any)
+    }
+
+    /// Appends the parts of the items of a list that are shown.
+    fn push_items(&mut self, path: &str, list: &str) -> Result<(), ApiError> {
+        let items: Vec<&RawValue> = serde_json::from_str(list).map_err(not_json)?;
+        let mut separator = "";
+        for item in items {
+            let before = self.out.len();
+            self.out.push_str(separator);
+            if self.push_part(path, item.get())? {
+                separator = ",";
+            } else {
+                self.out.truncate(before);
             }
-            _ => return Ok(is_whole.then_some(text.into())),
         }
-        let has_any = is_whole || shown.len() > 1;
-        shown.push(if shown.starts_with('{') { '}' } else { ']' });
-        Ok(has_any.then_some(shown.into()))
+        Ok(())
     }
 }
+
+/// What to do if a document cannot be filtered.
+const WHOLE_ONLY: &str = "ask for all of [_source], or for none of it";
 
 /// Whether a pattern is that of a path, or of a member that contains it.
 fn is_at_or_above(pattern: &str, path: &str) -> bool {
@@ -169,19 +222,19 @@ fn not_json(error: serde_json::Error) -> ApiError {
 }
 
 /// The members of an object in their order, with the texts of their values.
-struct SourceMembers(Vec<(String, Box<RawValue>)>);
+struct SourceMembers<'t>(Vec<(String, &'t RawValue)>);
 
-impl<'de> Deserialize<'de> for SourceMembers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SourceMembers, D::Error> {
+impl<'de> Deserialize<'de> for SourceMembers<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SourceMembers<'de>, D::Error> {
         struct MembersInOrder;
         impl<'de> Visitor<'de> for MembersInOrder {
-            type Value = SourceMembers;
+            type Value = SourceMembers<'de>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<SourceMembers, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<SourceMembers<'de>, A::Error> {
                 let mut all = Vec::new();
                 while let Some(member) = members.next_entry()? {
                     all.push(member);

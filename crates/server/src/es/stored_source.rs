@@ -3,7 +3,7 @@
 use super::source::SourceFilter;
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::record::AnswerMemory;
-use crate::search::{answer_memory, blocking, more_answer_memory};
+use crate::search::{blocking, more_answer_memory};
 use crate::state::{ServerState, UNIT};
 use crate::stored::DOCUMENT_BYTES;
 use serde_json::value::RawValue;
@@ -13,6 +13,9 @@ use tierdex::Snapshot;
 
 /// Bytes of a document that is read at once. Longer ones are read again, with memory for them.
 const SHORT_BYTES: usize = 32 << 10;
+
+/// Bytes of the document that is being read, as values and as text. The caller of a reader has them.
+pub(super) const READER_BYTES: usize = 2 * SHORT_BYTES;
 
 /// Bytes by which the memory of an answer grows.
 const STEP: usize = 64 << 10;
@@ -28,21 +31,15 @@ pub(super) struct SourceReader {
 
 impl SourceReader {
     /// Runs a function that reads documents on a thread of its own. Returns its result, and the memory of the
-    /// sources in it.
+    /// sources in it. The caller has reserved [`READER_BYTES`] of the memory of answers, so that no request
+    /// waits for memory while it has some.
     pub(super) async fn run<T: Send + 'static>(
         state: &Arc<ServerState>,
         until: Instant,
         read: impl FnOnce(&mut SourceReader) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<(T, Option<AnswerMemory>), ApiError> {
-        // Of the document that is being read, as values and as text.
-        let document = answer_memory(state, 2 * SHORT_BYTES).await?;
         let mut reader = SourceReader { state: state.clone(), until, memory: None, reserved: 0, used: 0 };
-        blocking(state, move || {
-            let result = read(&mut reader);
-            drop(document);
-            Ok((result?, reader.memory))
-        })
-        .await
+        blocking(state, move || Ok((read(&mut reader)?, reader.memory))).await
     }
 
     /// Whether there is no time for another document.
@@ -70,7 +67,7 @@ impl SourceReader {
             );
             return Err(ApiError::new(ApiErrorKind::Limit, message));
         }
-        let source = filter.source_of(&stored)?;
+        let source = filter.source_of(&stored, self.until)?;
         self.add(source.get().len())?;
         drop(long_memory);
         Ok(Some(source))

@@ -1,7 +1,9 @@
 //! What the two languages of query strings have in common: their syntax tree, and the characters of a text.
 
 use super::error::parsing_error;
-use crate::api_error::ApiError;
+use super::fuzziness::Fuzziness;
+use crate::api_error::{ApiError, ApiErrorKind};
+use tierdex::limits::QUERY_CLAUSES_MAX;
 
 /// Groups inside one another, at most.
 const DEPTH_MAX: usize = 32;
@@ -14,8 +16,10 @@ pub(super) enum TextSyntax {
     Phrase(String, Option<usize>),
     Prefix(String),
     /// Words within a number of edits.
-    Fuzzy(String, u8),
+    Fuzzy(String, Fuzziness),
     All,
+    /// All documents but those of a part.
+    Not(Box<TextSyntax>),
     /// A part in a field.
     InField(String, Box<TextSyntax>),
     Boosted(Box<TextSyntax>, f64),
@@ -25,16 +29,16 @@ pub(super) enum TextSyntax {
 /// A clause of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TextClause {
-    pub(super) role: TextRole,
+    pub(super) occur: TextOccur,
     pub(super) syntax: TextSyntax,
 }
 
 /// How a clause counts in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextRole {
-    Optional,
-    Required,
-    Excluded,
+pub(super) enum TextOccur {
+    Should,
+    Must,
+    MustNot,
 }
 
 /// The characters of a text that were not read yet.
@@ -42,11 +46,12 @@ pub(super) struct QueryTextReader {
     characters: Vec<char>,
     pub(super) at: usize,
     pub(super) depth: usize,
+    clauses: usize,
 }
 
 impl QueryTextReader {
     pub(super) fn new(text: &str) -> QueryTextReader {
-        QueryTextReader { characters: text.chars().collect(), at: 0, depth: 0 }
+        QueryTextReader { characters: text.chars().collect(), at: 0, depth: 0, clauses: 0 }
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -119,11 +124,14 @@ impl QueryTextReader {
         self.characters[start..self.at].iter().collect::<String>().parse().ok()
     }
 
-    /// Reads the edit distance behind `~`, 2 by default.
-    pub(super) fn edits(&mut self) -> Option<u8> {
-        let has_number = self.peek().is_some_and(|c| c.is_ascii_digit());
-        let edits = if has_number { self.number()? } else { 2.0 };
-        [0, 1, 2].into_iter().find(|whole| f64::from(*whole) == edits)
+    /// Counts a clause, of which a query may have a limited number.
+    pub(super) fn count_clause(&mut self) -> Result<(), ApiError> {
+        self.clauses += 1;
+        if self.clauses > QUERY_CLAUSES_MAX {
+            let message = format!("the query has more than {QUERY_CLAUSES_MAX} clauses");
+            return Err(ApiError::new(ApiErrorKind::Limit, message));
+        }
+        Ok(())
     }
 
     /// Enters a group.
