@@ -249,3 +249,15 @@ pub(crate) async fn blocking<T: Send + 'static>(
         Err(ApiError::new(ApiErrorKind::Internal, "reading failed by an error of the server"))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_without_hits_counts() {
+        let number = |k, count| checked_shape(&Query::Nothing, k, count).unwrap().number();
+        assert_eq!(number(0, false), number(0, true));
+        assert_ne!(number(10, false), number(10, true));
+    }
+}

@@ -135,6 +135,9 @@ fn pages_of_hits_are_parts_of_all_hits() {
     for offset in [0, 10, 29, 30] {
         assert_eq!(search(30 - offset, offset), all[offset..], "{offset}");
     }
+    // Without hits all matches are counted, also with an offset.
+    let counted = server.post(SEARCH, &json!({ "query": "solid disk", "k": 0, "offset": 5 })).json();
+    assert_eq!((&counted["total"]["relation"], &counted["hits"]), (&json!("eq"), &json!([])));
     let parameters = server.get(&format!("{SEARCH}?q=solid%20disk&k=30")).json();
     let ids = |hits: &[Value]| hits.iter().map(|hit| hit["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(parameters["hits"].as_array().unwrap()), ids(&all));

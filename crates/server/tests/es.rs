@@ -169,6 +169,10 @@ fn string_queries() -> Vec<(Value, Query)> {
             text("solid"),
         ),
         (
+            json!({ "query_string": { "query": "(solid disk cache)", "default_field": "text", "minimum_should_match": 2 } }),
+            at_least(words("solid disk cache"), 2),
+        ),
+        (
             json!({ "query_string": { "query": "solid AND disk", "fields": ["title^2", "text"], "type": "most_fields" } }),
             all(vec![both("solid"), both("disk")]),
         ),

@@ -56,11 +56,11 @@ fn totals_pages_and_scores_have_the_form_that_clients_parse() {
         Value::Null
     );
     let score = hits[9]["_score"].clone();
-    let least = search(&mut client, &json!({ "query": solid(), "size": 1000, "min_score": score }));
+    let above = search(&mut client, &json!({ "query": solid(), "size": 1000, "min_score": score }));
     let count = hits.iter().filter(|hit| hit["_score"].as_f64() >= score.as_f64()).count();
     assert!(count >= 10 && count < hits.len());
-    assert_eq!(least["hits"]["total"], json!({ "value": count, "relation": "eq" }));
-    assert_eq!(least["hits"]["hits"].as_array().unwrap()[..], hits[..count]);
+    assert_eq!(above["hits"]["total"], json!({ "value": count, "relation": "eq" }));
+    assert_eq!(above["hits"]["hits"].as_array().unwrap()[..], hits[..count]);
     let few = search(&mut client, &json!({ "query": solid(), "size": 5, "min_score": score }));
     assert_eq!(few["hits"]["total"], json!({ "value": 5, "relation": "gte" }));
     let empty = search(&mut client, &json!({ "query": solid(), "min_score": 1e6 }));

@@ -5,7 +5,8 @@
 //!    [`Query`](tierdex::Query) and options. A member, a parameter or a query that is not supported is an
 //!    error that names it; what has no effect is named by a header `Warning`.
 //! 2. Searches are admitted, evaluated and counted as those of the own interface.
-//! 3. The sources of hits are read within the memory of answers, until the deadline of the search.
+//! 3. The sources of hits are read within the memory of answers, until the deadline of the search or a short
+//!    time after its end.
 //!
 //! Errors of these paths have the form of Elasticsearch, also if no handler was called
 //! ([`is_of_es`](self::error::is_of_es)).

@@ -117,10 +117,15 @@ fn root_query(
     options: &StringOptions,
     boost: f64,
 ) -> Result<Option<Query>, ApiError> {
+    let mut syntax = syntax;
+    // A group of one clause is that clause: no minimum applies to it.
+    while let TextSyntax::Group(clauses) = syntax
+        && let [TextClause { occur: TextOccur::Should | TextOccur::Must, syntax: inner }] = &clauses[..]
+    {
+        syntax = inner;
+    }
     let mut query = query_of(scope, syntax, fields, options, boost)?;
-    // A query of one clause is that clause, to which no minimum applies.
-    if let (TextSyntax::Group(clauses), Some(asked)) = (syntax, &options.minimum)
-        && clauses.len() > 1
+    if let (TextSyntax::Group(_), Some(asked)) = (syntax, &options.minimum)
         && let Some(Query::Bool { should, minimum, .. }) = &mut query
     {
         *minimum = (*minimum).max(asked.of(should.len()));
