@@ -3,7 +3,7 @@
 use super::error::argument_error;
 use super::indices::indices_of;
 use super::members::{Members, names_of};
-use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
+use super::request::{EsRequest, with_warnings};
 use crate::api_error::ApiError;
 use crate::catalog::ServedIndex;
 use crate::state::ServerState;
@@ -55,9 +55,7 @@ pub(super) async fn list_indices(
         Some(_) => return Err(argument_error("[format] must be json or text")),
         None => accepts_json(&headers),
     };
-    url.ignore(&["time", "include_unloaded_segments"], &mut warnings);
-    url.ignore(&COMMON_PARAMETERS, &mut warnings);
-    url.finish()?;
+    url.finish_ignoring(&["time", "include_unloaded_segments"], &mut warnings)?;
     let indexes = indices_of(&state, request.index())?;
     let rows = indexes.iter().map(|index| row_of(index, &columns, in_bytes));
     let response = match is_json {

@@ -3,7 +3,7 @@
 use super::error::{EsErrorBody, parsing_error};
 use super::indices::one_index;
 use super::members::Members;
-use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
+use super::request::{EsRequest, with_warnings};
 use super::source::SourceFilter;
 use super::stored_source::{READER_BYTES, SourceReader};
 use crate::api_error::{ApiError, ApiErrorKind, cut};
@@ -150,9 +150,7 @@ fn deadline() -> Instant {
 fn take_parameters(request: &EsRequest) -> Result<(SourceFilter, Vec<String>), ApiError> {
     let (mut url, mut warnings) = (Members::of_url(&request.parameters, "get"), Vec::new());
     let filter = SourceFilter::take(None, &mut url)?;
-    url.ignore(&PARAMETERS, &mut warnings);
-    url.ignore(&COMMON_PARAMETERS, &mut warnings);
-    url.finish()?;
+    url.finish_ignoring(&PARAMETERS, &mut warnings)?;
     Ok((filter, warnings))
 }
 

@@ -3,7 +3,7 @@
 use super::error::{accepts_page, argument_error, parsing_error, unsupported_request};
 use super::indices::{indices_of, one_index};
 use super::members::Members;
-use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
+use super::request::{EsRequest, with_warnings};
 use crate::api_error::ApiError;
 use crate::catalog::ServedIndex;
 use crate::options::Compat;
@@ -115,10 +115,8 @@ fn describe(
 }
 
 fn take_parameters(request: &EsRequest, others: &[&'static str]) -> Result<Vec<String>, ApiError> {
-    let (mut url, mut warnings) = (Members::of_url(&request.parameters, "request"), Vec::new());
-    url.ignore(others, &mut warnings);
-    url.ignore(&COMMON_PARAMETERS, &mut warnings);
-    url.finish()?;
+    let (url, mut warnings) = (Members::of_url(&request.parameters, "request"), Vec::new());
+    url.finish_ignoring(others, &mut warnings)?;
     request.without_body()?;
     Ok(warnings)
 }
@@ -187,8 +185,7 @@ pub(super) async fn analyze(
             .ok_or_else(|| argument_error(format!("the index has no field [{}]", name.escape_debug())))?,
     };
     members.finish()?;
-    url.ignore(&COMMON_PARAMETERS, &mut warnings);
-    url.finish()?;
+    url.finish_ignoring(&[], &mut warnings)?;
     // Offsets are in UTF-16 code units, as clients count them.
     let (mut at, mut units) = (0, 0);
     let mut units_to = move |text: &str, end: usize| {

@@ -2,6 +2,7 @@
 //! the query string are an object too, whose values are texts.
 
 use super::error::{argument_error, parsing_error};
+use super::request::COMMON_PARAMETERS;
 use crate::api_error::{ApiError, ApiErrorKind};
 use serde_json::{Map, Value};
 
@@ -118,6 +119,17 @@ impl<'v> Members<'v> {
                 second.escape_debug()
             ))),
         }
+    }
+
+    /// Takes members and parameters of all requests that have no effect; the rest is an error.
+    pub(super) fn finish_ignoring(
+        mut self,
+        names: &[&'static str],
+        ignored: &mut Vec<String>,
+    ) -> Result<(), ApiError> {
+        self.ignore(names, ignored);
+        self.ignore(&COMMON_PARAMETERS, ignored);
+        self.finish()
     }
 
     /// Names the first member that was not taken.

@@ -7,7 +7,7 @@ use super::hits::EsSearchAnswer;
 use super::indices::one_index;
 use super::json::parse_json;
 use super::members::{Members, add_warning, names_of};
-use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
+use super::request::{EsRequest, with_warnings};
 use super::search::{AnsweredSearch, PlannedSearch};
 use super::search_body::EsSearch;
 use crate::api_error::{ApiError, ApiErrorKind};
@@ -135,9 +135,7 @@ fn plan_all(state: &ServerState, request: &EsRequest) -> Result<PlannedSearches,
     if let Some(value) = url.take("rest_total_hits_as_int") {
         shared.insert("rest_total_hits_as_int".to_string(), value.clone());
     }
-    url.ignore(&PARAMETERS, &mut planned.warnings);
-    url.ignore(&COMMON_PARAMETERS, &mut planned.warnings);
-    url.finish()?;
+    url.finish_ignoring(&PARAMETERS, &mut planned.warnings)?;
     let lines = request.body.trim_ascii_end().split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines: Vec<&[u8]> = lines.take(2 * SEARCHES_MAX + 1).collect();
     if lines.len() > 2 * SEARCHES_MAX {
@@ -170,9 +168,7 @@ fn plan_one(
     let mut ignored = Vec::new();
     let named = [members.take("index"), members.take("indices")].into_iter().flatten().next();
     let named = named.map(|names| names_of(names, "index")).transpose()?.map(|names| names.join(","));
-    members.ignore(&PARAMETERS, &mut ignored);
-    members.ignore(&COMMON_PARAMETERS, &mut ignored);
-    members.finish()?;
+    members.finish_ignoring(&PARAMETERS, &mut ignored)?;
     let index = one_index(state, named.as_deref().or(index))?;
     let snapshot = index.snapshot();
     let mut search = EsSearch::parse(&parse_json(body)?, shared, snapshot.schema())?;

@@ -4,7 +4,7 @@ use super::fields::QueryScope;
 use super::hits::{EsSearchAnswer, EsShards};
 use super::indices::one_index;
 use super::members::Members;
-use super::request::{COMMON_PARAMETERS, EsRequest, with_warnings};
+use super::request::{EsRequest, with_warnings};
 use super::search_body::{EsSearch, TotalKind, logged_query, take_query};
 use super::stored_source::{READER_BYTES, SourceReader};
 use crate::api_error::ApiError;
@@ -158,8 +158,7 @@ pub(super) async fn count(
     let query = take_query(&mut scope, &mut members, &mut url)?;
     members.finish()?;
     url.only("terminate_after", &json!(0))?;
-    url.ignore(&COMMON_PARAMETERS, &mut scope.ignored);
-    url.finish()?;
+    url.finish_ignoring(&[], &mut scope.ignored)?;
     let shape = checked_shape(&query, 0, true)?;
     let warnings = scope.ignored;
     let text = logged_query(body.get("query").or_else(|| request.parameters.get("q")));

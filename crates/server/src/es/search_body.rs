@@ -5,7 +5,6 @@ use super::fields::QueryScope;
 use super::highlight::HighlightOptions;
 use super::members::Members;
 use super::query::{filtered, translate};
-use super::request::COMMON_PARAMETERS;
 use super::source::SourceFilter;
 use crate::api_error::{ApiError, ApiErrorKind, cut};
 use crate::record::LOGGED_QUERY_BYTES;
@@ -179,10 +178,8 @@ fn finish_members(
     url.only("terminate_after", &json!(0))?;
     members.ignore(&BODY_MEMBERS, &mut scope.ignored);
     url.ignore(&BODY_MEMBERS, &mut scope.ignored);
-    url.ignore(&SEARCH_PARAMETERS, &mut scope.ignored);
-    url.ignore(&COMMON_PARAMETERS, &mut scope.ignored);
+    url.finish_ignoring(&SEARCH_PARAMETERS, &mut scope.ignored)?;
     members.finish()?;
-    url.finish()?;
     Ok(ids_only)
 }
 
