@@ -1,4 +1,4 @@
-//! The metrics of a server as text in the format OpenMetrics.
+//! The metrics of a server as text, in the format OpenMetrics or in the older one of Prometheus.
 
 use crate::state::ServerState;
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
@@ -7,6 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tierdex::RequestMetrics;
 
@@ -39,7 +40,26 @@ struct BuildLabels {
     read_method: String,
 }
 
-/// All metrics of a server as text. Values are read when it is called.
+/// Converts text from OpenMetrics to the format of Prometheus (0.0.4): names of counters have their suffix,
+/// and there are neither units nor an end.
+pub(crate) fn prometheus_text(open_metrics: &str) -> String {
+    let counter_of = |line: &str| Some(line.strip_prefix("# TYPE ")?.strip_suffix(" counter")?.to_string());
+    let counters: HashSet<String> = open_metrics.lines().filter_map(counter_of).collect();
+    let mut text = String::with_capacity(open_metrics.len() + 8 * counters.len());
+    for line in open_metrics.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT ")) {
+        let named = ["# HELP ", "# TYPE "].iter().find_map(|start| Some((start, line.strip_prefix(start)?)));
+        match named.and_then(|(start, rest)| Some((start, rest.split_once(' ')?))) {
+            Some((start, (name, rest))) if counters.contains(name) => {
+                text.extend([start, name, "_total ", rest]);
+            }
+            _ => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// All metrics of a server in the format OpenMetrics. Values are read when it is called.
 pub(crate) fn metrics_text(state: &ServerState) -> Result<String, std::fmt::Error> {
     let mut registry = Registry::with_prefix("tierdex");
     add_requests(&mut registry, state);
@@ -148,4 +168,18 @@ fn add_counter(registry: &mut Registry, name: &'static str, help: &'static str, 
 
 fn add_gauge(registry: &mut Registry, name: &'static str, help: &'static str, value: u64) {
     registry.register(name, help, ConstGauge::new(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prometheus_text;
+
+    #[test]
+    fn names_of_counters_have_their_suffix() {
+        let open = "# HELP a_b Things.\n# TYPE a_b counter\na_b_total{c=\"d\"} 1\n# HELP e_seconds Time.\n\
+                    # TYPE e_seconds histogram\n# UNIT e_seconds seconds\ne_seconds_sum 1.5\n# EOF\n";
+        let text = "# HELP a_b_total Things.\n# TYPE a_b_total counter\na_b_total{c=\"d\"} 1\n# HELP e_seconds \
+                    Time.\n# TYPE e_seconds histogram\ne_seconds_sum 1.5\n";
+        assert_eq!(prometheus_text(open), text);
+    }
 }

@@ -316,7 +316,13 @@ fn health_metrics_openapi_and_the_page_are_served() {
         json!({ "status": "ready", "indexes": { "docs": "ready" } })
     );
     server.get(&format!("{SEARCH}?q=disk"));
-    let metrics = server.get("/metrics");
+    let older = server.get("/metrics");
+    assert!(older.header("content-type").unwrap().starts_with("text/plain; version=0.0.4"));
+    assert!(older.text().contains("\n# TYPE tierdex_http_requests_total counter\n"), "{}", older.text());
+    let mut client = server.connect();
+    let accept = "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    client.send(format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n\r\n").as_bytes());
+    let metrics = client.answer().unwrap();
     assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     let text = String::from_utf8(metrics.body).unwrap();
     assert!(text.ends_with("# EOF\n"));

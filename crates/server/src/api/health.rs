@@ -1,18 +1,19 @@
 //! Health checks and metrics.
 
 use crate::api_error::{ApiError, ApiErrorKind, ErrorBody};
-use crate::metrics_text::metrics_text;
+use crate::metrics_text::{metrics_text, prometheus_text};
 use crate::state::ServerState;
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-/// Media type of metrics.
+/// Media types of metrics.
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Whether a server may get requests.
@@ -49,18 +50,28 @@ pub(crate) async fn is_ready(State(state): State<Arc<ServerState>>) -> Response 
     }
 }
 
-/// Metrics in the format OpenMetrics
+/// Metrics
+///
+/// In the format OpenMetrics if the header `Accept` has it, else in that of Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",
     responses(
-        (status = 200, body = String, content_type = "application/openmetrics-text"),
+        (status = 200, content((String = "text/plain"), (String = "application/openmetrics-text"))),
         (status = "5XX", body = ErrorBody),
     ),
     tag = "health"
 )]
-pub(crate) async fn get_metrics(State(state): State<Arc<ServerState>>) -> Result<Response, ApiError> {
+pub(crate) async fn get_metrics(
+    State(state): State<Arc<ServerState>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let text =
         metrics_text(&state).map_err(|error| ApiError::new(ApiErrorKind::Internal, error.to_string()))?;
-    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let answer = match accepted.into_iter().any(|value| value.contains("application/openmetrics-text")) {
+        true => ([(header::CONTENT_TYPE, OPEN_METRICS)], text),
+        false => ([(header::CONTENT_TYPE, PROMETHEUS)], prometheus_text(&text)),
+    };
+    Ok(answer.into_response())
 }
