@@ -9,7 +9,6 @@ mod effectiveness;
 pub mod failure;
 mod folder_update;
 mod forecast_plot;
-mod highlight;
 mod ids;
 pub mod index_job;
 mod index_size;

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tierdex::io::Size;
@@ -14,8 +15,9 @@ use workspace::{Workspace, control_group::ControlGroup};
 /// A running server, and its standard error.
 struct Serving {
     child: Child,
-    /// Reads the rest of standard error.
-    log: JoinHandle<String>,
+    /// Standard error after the first line, as far as it was read, and the thread that reads it.
+    log: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
     address: String,
 }
 
@@ -26,12 +28,15 @@ impl Serving {
         let Some(address) = read_address(&mut log) else {
             panic!("the server did not start: {}", child.wait().unwrap());
         };
-        let log = std::thread::spawn(move || {
-            let mut rest = String::new();
-            log.read_to_string(&mut rest).unwrap();
-            rest
+        let read = Arc::<Mutex<String>>::default();
+        let shared = read.clone();
+        let reader = std::thread::spawn(move || {
+            let mut line = String::new();
+            while log.read_line(&mut line).unwrap() > 0 {
+                shared.lock().unwrap().push_str(&std::mem::take(&mut line));
+            }
         });
-        Serving { child, log, address }
+        Serving { child, log: read, reader, address }
     }
 
     fn get(&self, path: &str) -> String {
@@ -69,22 +74,27 @@ impl Serving {
         })
     }
 
-    /// Sends SIGHUP, which does not stop the server, and then as [`Serving::end`].
-    fn end_after_hup(self, signal: &str) -> (Option<i32>, String) {
-        assert!(
-            Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap().success()
-        );
-        std::thread::sleep(Duration::from_millis(500));
-        assert!(self.get("/health/ready").starts_with("HTTP/1.1 200"));
-        self.end(signal)
+    fn kill(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Sends SIGHUP, and waits until the log has a text.
+    fn hang_up(&self, logged: &str) {
+        self.kill("-HUP");
+        let began = Instant::now();
+        while !self.log.lock().unwrap().contains(logged) {
+            assert!(began.elapsed() < Duration::from_secs(30), "{logged}: {}", self.log.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Sends a signal, and returns the exit code and the rest of the log.
     fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        self.kill(signal);
         let code = self.child.wait().unwrap().code();
-        (code, self.log.join().unwrap())
+        self.reader.join().unwrap();
+        (code, std::mem::take(&mut *self.log.lock().unwrap()))
     }
 }
 
@@ -181,9 +191,9 @@ fn flags_variables_and_a_file_give_the_settings_in_this_order() {
     assert_eq!(String::from_utf8(again.stdout).unwrap(), printed);
     let server = Serving::start(&mut workspace.command(["serve", "--config", "conf/serve.toml"]));
     assert!(server.get("/api/v1/indexes/docs/search?q=disk").starts_with("HTTP/1.1 200"));
-    let (code, log) = server.end_after_hup("-TERM");
-    assert_eq!(code, Some(0));
-    assert!(log.contains("to read again"), "{log}");
+    server.hang_up("to read again");
+    assert!(server.get("/health/ready").starts_with("HTTP/1.1 200"));
+    assert_eq!(server.end("-TERM").0, Some(0));
 
     for (text, message) in [
         ("slow = 1\nlisten = \"here\"\n", "conf/serve.toml, line 2: "),
@@ -270,7 +280,6 @@ fn sighup_reads_the_keys_again() {
     workspace.file("keys", format!("web read {first}\n"));
     let mut command = workspace.command(["serve", "docs", "--listen", "127.0.0.1:0", "--dram", "64M"]);
     let server = Serving::start(command.args(["--api-keys", "keys"]));
-    let pid = server.child.id().to_string();
     let status = |key: &str| {
         let header = format!("Authorization: Bearer {key}");
         server.get_with("/api/v1/indexes", &header)["HTTP/1.1 ".len()..][..3].to_string()
@@ -278,18 +287,12 @@ fn sighup_reads_the_keys_again() {
     assert_eq!(status("0123456789abcdef"), "200");
     assert_eq!(status("fedcba9876543210"), "401");
     workspace.file("keys", format!("other read {second}\n"));
-    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
-    let began = Instant::now();
-    while status("fedcba9876543210") == "401" {
-        assert!(began.elapsed() < Duration::from_secs(10));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    server.hang_up("keys read again");
     assert_eq!(status("fedcba9876543210"), "200");
     assert_eq!(status("0123456789abcdef"), "401");
     // A wrong file changes nothing.
     workspace.file("keys", "no key");
-    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
-    std::thread::sleep(Duration::from_millis(200));
+    server.hang_up("keys not changed");
     assert_eq!(status("fedcba9876543210"), "200");
     let (code, log) = server.end("-TERM");
     assert_eq!(code, Some(0));
@@ -301,15 +304,14 @@ fn a_second_signal_stops_at_once() {
     let workspace = indexed(300);
     let mut command = workspace.command(["serve", "docs", "--listen", "127.0.0.1:0", "--dram", "64M"]);
     let mut server = Serving::start(command.args(["--drain-delay", "60"]));
-    let pid = server.child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    server.kill("-TERM");
     let began = Instant::now();
     // The first signal is taken when health checks fail.
     while server.get("/health/ready").starts_with("HTTP/1.1 200") {
         assert!(began.elapsed() < Duration::from_secs(10));
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    server.kill("-TERM");
     assert_eq!(server.child.wait().unwrap().code(), Some(130));
 }
 

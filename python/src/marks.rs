@@ -1,6 +1,7 @@
 //! Texts with marked matches.
 
 use std::borrow::Cow;
+use tierdex::analysis::Snippet;
 
 /// Text and the byte ranges of its matches, in order.
 pub type MarkedText = (String, Vec<(usize, usize)>);
@@ -15,13 +16,9 @@ pub fn has_valid_marks(marked: &MarkedText) -> bool {
 /// The text with `open` before and `close` after each match; with `escapes`, the text is escaped for HTML.
 pub fn insert_marks(marked: &MarkedText, open: &str, close: &str, escapes: bool) -> String {
     let (text, marks) = marked;
-    let show = |part| if escapes { escape_html(part) } else { Cow::Borrowed(part) };
-    let (mut out, mut last) = (String::new(), 0);
-    for &(start, end) in marks {
-        out.extend([show(&text[last..start]), open.into(), show(&text[start..end]), close.into()]);
-        last = end;
-    }
-    out + &show(&text[last..])
+    let marks = marks.iter().map(|(start, end)| *start..*end).collect();
+    let escape: fn(&str) -> Cow<'_, str> = if escapes { escape_html } else { |text| text.into() };
+    Snippet { text: text.clone(), marks }.highlight(open, close, escape)
 }
 
 /// The text with the special characters of HTML escaped.

@@ -3,7 +3,7 @@
 
 use crate::columns::{pad_to_width, terminal_columns, truncate_to_width};
 use crate::failure::{Failure, Outcome};
-use crate::{highlight::highlight, messages::make_printable, size::show_count};
+use crate::{messages::make_printable, size::show_count};
 use console::measure_text_width;
 use serde_json::json;
 use std::io::{IsTerminal, Result, Write, stdout};
@@ -73,7 +73,7 @@ impl HitsWriter for JsonHits {
             "id": hit.id,
             "title": if cut { title.map(start) } else { title.map(str::to_string) },
             "title_cut": cut,
-            "snippet": hit.snippet.as_ref().map(|snippet| highlight(snippet, "**", "**", str::to_string)),
+            "snippet": hit.snippet.as_ref().map(|snippet| snippet.highlight("**", "**", |text| text.into())),
         });
         if let Some(index) = &hit.index {
             members["index"] = json!(index);
@@ -136,7 +136,12 @@ impl HitsWriter for HitTable {
             writeln!(out, "{:17}in {}", "", make_printable(index))?;
         }
         match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
-            Some(snippet) => writeln!(out, "{:17}{}", "", highlight(snippet, open, close, make_printable)),
+            Some(snippet) => writeln!(
+                out,
+                "{:17}{}",
+                "",
+                snippet.highlight(open, close, |text| make_printable(text).into())
+            ),
             None => Ok(()),
         }
     }

@@ -157,10 +157,12 @@ fn print(samples: &[RequestSample], elapsed: Duration) {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let begin = Instant::now();
-    let run = Load::parse(&arguments).and_then(|load| Ok(load.run()?));
+    let run = Load::parse(&arguments).and_then(|load| {
+        let begin = Instant::now();
+        Ok((load.run()?, begin.elapsed()))
+    });
     match run {
-        Ok(samples) => print(&samples, begin.elapsed()),
+        Ok((samples, elapsed)) => print(&samples, elapsed),
         Err(error) => {
             eprintln!("load: {error}");
             return ExitCode::from(2);

@@ -33,6 +33,8 @@ pub(crate) struct Metrics {
     pub(crate) answered: AtomicU64,
     pub(crate) cancelled: AtomicU64,
     pub(crate) refused: Refused,
+    /// Files of keys or of the certificate that could not be read again.
+    pub(crate) reload_failures: AtomicU64,
     pub(crate) request_seconds: Histogram,
     pub(crate) queue_seconds: Histogram,
     pub(crate) read_bytes: Histogram,
@@ -93,6 +95,7 @@ impl Default for Metrics {
             answered: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
             refused: Refused::default(),
+            reload_failures: AtomicU64::new(0),
             request_seconds: seconds(),
             queue_seconds: seconds(),
             read_bytes: Histogram::new(exponential_buckets(4096.0, 4.0, 10)),

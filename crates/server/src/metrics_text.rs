@@ -84,6 +84,9 @@ fn add_requests(registry: &mut Registry, state: &ServerState) {
         "Requests whose client went away",
         metrics.cancelled.load(Ordering::Relaxed),
     );
+    let failures = metrics.reload_failures.load(Ordering::Relaxed);
+    let help = "Files of keys or of the certificate that could not be read again";
+    add_counter(registry, "reload_failures", help, failures);
     let seconds = |registry: &mut Registry, name, help, histogram: &Histogram| {
         registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
     };

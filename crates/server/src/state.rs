@@ -9,6 +9,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::options::{BATCHES_MAX, Limits, ServerOptions};
 use crate::tls::Tls;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use tokio::sync::{Semaphore, watch};
@@ -106,7 +107,10 @@ impl ServerState {
         for (what, read) in keys.into_iter().chain(certificate) {
             self.log.event(&match read {
                 Ok(()) => format!("{what} read again"),
-                Err(error) => format!("{what} not changed: {error}"),
+                Err(error) => {
+                    self.metrics.reload_failures.fetch_add(1, Ordering::Relaxed);
+                    format!("{what} not changed: {error}")
+                }
             });
         }
     }

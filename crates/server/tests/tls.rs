@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use support::{TestServer, options, post_bytes, write_index};
+use std::time::Duration;
+use support::{TestServer, options, post_bytes, wait_until, write_index};
 use tierdex_server::TlsFiles;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::CertificateDer;
@@ -104,21 +104,22 @@ fn new_connections_get_the_certificate_that_was_read_last() {
     let second = write_certificate(&files);
     assert!(TlsClient::connect(&server, &second).is_err());
     server.reload();
-    let began = Instant::now();
-    let changed = loop {
-        if let Ok(client) = TlsClient::connect(&server, &second) {
-            break client;
-        }
-        assert!(began.elapsed() < Duration::from_secs(10));
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    assert!(changed.ask(&get("/health/live")).starts_with("HTTP/1.1 200"));
+    let mut changed = None;
+    wait_until("the new certificate is used", || {
+        changed = TlsClient::connect(&server, &second).ok();
+        changed.is_some()
+    });
+    assert!(changed.unwrap().ask(&get("/health/live")).starts_with("HTTP/1.1 200"));
     // Connections that are open keep theirs.
     assert!(open.ask(&get("/health/live")).starts_with("HTTP/1.1 200"));
     // A damaged file changes nothing.
     std::fs::write(&files.certificate, "no certificate").unwrap();
     server.reload();
-    std::thread::sleep(Duration::from_millis(200));
+    let has_failed = || {
+        let answer = TlsClient::connect(&server, &second).unwrap().ask(&get("/metrics"));
+        answer.contains("tierdex_reload_failures_total 1\n")
+    };
+    wait_until("the damaged file was read", has_failed);
     let answer = TlsClient::connect(&server, &second).unwrap().ask(&get("/health/live"));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }

@@ -5,6 +5,7 @@ use super::members::{Members, add_warning, matches_pattern, names_of};
 use crate::api_error::{ApiError, ApiErrorKind};
 use crate::search::SNIPPET_BYTES_MAX;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use tierdex::analysis::Snippet;
 use tierdex::{PreviewOptions, Query, Schema};
@@ -96,8 +97,7 @@ impl HighlightOptions {
         let fields = members.take("fields").ok_or_else(|| parsing_error("[highlight] needs [fields]"))?;
         members.finish()?;
         let fields: Vec<&Value> = fields.as_array().map_or(vec![fields], |list| list.iter().collect());
-        let mut searched = Vec::new();
-        add_searched_fields(query, &mut searched);
+        let searched = query.fields();
         let mut options = HighlightOptions { field: None, tags: tags.clone() };
         for fields in fields {
             let Some(fields) = fields.as_object() else {
@@ -137,33 +137,9 @@ impl HighlightOptions {
     /// The highlighted text of a hit, if it has a word of the query.
     pub(super) fn texts_of(&self, snippet: &Snippet) -> Option<HighlightedTexts> {
         let field = self.field.clone().filter(|_| !snippet.marks.is_empty())?;
-        let (mut text, mut at) = (String::new(), 0);
-        for mark in &snippet.marks {
-            self.push(&mut text, &snippet.text[at..mark.start]);
-            text += &self.tags.before;
-            self.push(&mut text, &snippet.text[mark.clone()]);
-            text += &self.tags.after;
-            at = mark.end;
-        }
-        self.push(&mut text, &snippet.text[at..]);
-        Some(BTreeMap::from([(field, [text])]))
-    }
-
-    fn push(&self, out: &mut String, text: &str) {
-        if !self.tags.escapes {
-            return out.push_str(text);
-        }
-        for c in text.chars() {
-            match c {
-                '&' => out.push_str("&amp;"),
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '"' => out.push_str("&quot;"),
-                '\'' => out.push_str("&#x27;"),
-                '/' => out.push_str("&#x2F;"),
-                c => out.push(c),
-            }
-        }
+        let escape: fn(&str) -> Cow<'_, str> =
+            if self.tags.escapes { escape_html } else { |text| text.into() };
+        Some(BTreeMap::from([(field, [snippet.highlight(&self.tags.before, &self.tags.after, escape)])]))
     }
 
     /// Bytes that the tags and escapes add to a snippet, at most.
@@ -174,20 +150,19 @@ impl HighlightOptions {
     }
 }
 
-/// Adds the fields that a query searches, without those of exclusions.
-fn add_searched_fields(query: &Query, fields: &mut Vec<usize>) {
-    match query {
-        Query::Term { field, .. }
-        | Query::Phrase { field, .. }
-        | Query::Prefix { field, .. }
-        | Query::Fuzzy { field, .. }
-            if !fields.contains(field) =>
-        {
-            fields.push(*field);
+/// The text with the special characters of HTML escaped, as Elasticsearch does.
+fn escape_html(text: &str) -> Cow<'_, str> {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#x27;"),
+            '/' => out.push_str("&#x2F;"),
+            c => out.push(c),
         }
-        Query::Bool { must, filter, should, .. } => {
-            [must, filter, should].into_iter().flatten().for_each(|query| add_searched_fields(query, fields));
-        }
-        _ => {}
     }
+    out.into()
 }

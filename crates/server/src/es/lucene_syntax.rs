@@ -195,6 +195,7 @@ impl LuceneParser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::es::text_syntax::random_texts;
 
     /// The clauses of a query as a text, each with its sign.
     fn shown(syntax: &TextSyntax) -> String {
@@ -236,16 +237,8 @@ mod tests {
             assert_eq!(parsed(text, false), expected, "{text}");
         }
         assert_eq!(parsed("a b OR c -d", true), "(+a b c -d)");
-        let characters: Vec<char> = "ab \"|+-()*~2\\é:^&!/[?".chars().collect();
-        let (mut state, mut valid) = (1u64, 0);
-        for _ in 0..20_000 {
-            let text: String = (0..8)
-                .map(|_| {
-                    state =
-                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    characters[(state >> 33) as usize % characters.len()]
-                })
-                .collect();
+        let mut valid = 0;
+        for text in random_texts("ab \"|+-()*~2\\é:^&!/[?", 8, 20_000) {
             valid += usize::from(parse_lucene(&text, false).is_ok());
         }
         assert!((200..15_000).contains(&valid), "{valid}");

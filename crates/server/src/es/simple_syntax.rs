@@ -129,19 +129,12 @@ impl SimpleParser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::es::text_syntax::random_texts;
 
     #[test]
     fn all_texts_are_queries() {
-        let characters: Vec<char> = "ab \"|+-()*~2\\é".chars().collect();
-        let (mut state, mut kinds) = (1u64, [0; 6]);
-        for _ in 0..20_000 {
-            let text: String = (0..12)
-                .map(|_| {
-                    state =
-                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    characters[(state >> 33) as usize % characters.len()]
-                })
-                .collect();
+        let mut kinds = [0; 6];
+        for text in random_texts("ab \"|+-()*~2\\é", 12, 20_000) {
             let syntax = parse_simple(&text, false).unwrap();
             let shown = format!("{syntax:?}");
             // No character is lost but operators, and no other is added.

@@ -152,3 +152,15 @@ impl QueryTextReader {
         ))
     }
 }
+
+/// Texts of random characters, the same in each run.
+#[cfg(test)]
+pub(super) fn random_texts(characters: &str, length: usize, count: usize) -> impl Iterator<Item = String> {
+    let characters: Vec<char> = characters.chars().collect();
+    let mut state = 1u64;
+    let mut next = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        characters[(state >> 33) as usize % characters.len()]
+    };
+    (0..count).map(move |_| (0..length).map(|_| next()).collect())
+}

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tierdex::{EngineOptions, IndexWriter, Merge, ReadCosts, Schema, StopSignal, WriterOptions};
 use tierdex_server::{Compat, ServerOptions, serve};
 
@@ -34,6 +34,15 @@ pub struct Answer {
 /// A connection that is kept alive.
 pub struct Client {
     stream: BufReader<TcpStream>,
+}
+
+/// Waits until a condition holds.
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The size of a test: that of every run, or that of a campaign, which is one if `TIERDEX_CAMPAIGN` is set.
@@ -153,6 +162,16 @@ impl Client {
     /// Sends bytes to a server that may have closed the connection.
     pub fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.stream.get_mut().write_all(bytes).is_ok()
+    }
+
+    /// Waits until the first bytes of an answer have arrived.
+    pub fn wait_for_answer(&mut self) {
+        loop {
+            match self.stream.fill_buf() {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                bytes => return assert!(!bytes.unwrap().is_empty()),
+            }
+        }
     }
 
     /// Reads an answer; `None` if the server has closed the connection.

@@ -116,7 +116,7 @@ impl Query {
     }
 
     /// The numbers of the fields that the query searches, in order, without those of exclusions.
-    pub(crate) fn fields(&self) -> Vec<usize> {
+    pub fn fields(&self) -> Vec<usize> {
         let mut fields = Vec::new();
         self.collect_fields(&mut fields);
         fields.sort_unstable();

@@ -8,7 +8,7 @@
 
 use super::{Analyzer, first_cluster, token::Token};
 use crate::limits::{PREVIEW_TEXT_BYTES, TERM_BYTES_MAX};
-use std::{collections::VecDeque, ops::Range};
+use std::{borrow::Cow, collections::VecDeque, ops::Range};
 use unicode_segmentation::GraphemeCursor;
 
 /// A part of a text, on one line, with the byte ranges of matching tokens.
@@ -18,6 +18,29 @@ pub struct Snippet {
     pub text: String,
     /// Byte ranges of the matches in `text`, in order and disjoint; at most 16, and one for each eight bytes.
     pub marks: Vec<Range<usize>>,
+}
+
+impl Snippet {
+    /// The text with `open` before and `close` after each match. `escape` is applied to the text only.
+    ///
+    /// ```
+    /// use tierdex::analysis::Snippet;
+    ///
+    /// let snippet = Snippet { text: "a solid disk".to_string(), marks: vec![2..7] };
+    /// assert_eq!(snippet.highlight("<b>", "</b>", |text| text.into()), "a <b>solid</b> disk");
+    /// ```
+    pub fn highlight(&self, open: &str, close: &str, escape: impl Fn(&str) -> Cow<'_, str>) -> String {
+        let mut out = String::with_capacity(self.text.len() + self.marks.len() * (open.len() + close.len()));
+        let mut at = 0;
+        for mark in &self.marks {
+            out += &escape(&self.text[at..mark.start]);
+            out += open;
+            out += &escape(&self.text[mark.clone()]);
+            out += close;
+            at = mark.end;
+        }
+        out + &escape(&self.text[at..])
+    }
 }
 
 /// The part of a query that a term matches.

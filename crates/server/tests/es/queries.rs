@@ -1,11 +1,9 @@
 //! Queries of clients of Elasticsearch find what the library finds, and what is not supported is an error
 //! that names it.
 
-mod support;
-
+use crate::support::library::{DOCUMENTS, serve_library, source_of};
+use crate::support::{Client, Random, WORDS};
 use serde_json::{Value, json};
-use support::library::{DOCUMENTS, serve_library};
-use support::{Client, Random, WORDS};
 use tierdex::{Engine, Query, SearchRequest};
 use tierdex_server::Compat;
 
@@ -369,7 +367,7 @@ fn matches(query: &Value, document: &Value) -> bool {
 #[test]
 fn random_queries_match_the_documents_that_they_should() {
     let (_folder, server, _) = serve_library(Compat::Opensearch);
-    let documents: Vec<Value> = (0..DOCUMENTS).map(support::library::source_of).collect();
+    let documents: Vec<Value> = (0..DOCUMENTS).map(source_of).collect();
     let (mut random, mut client, mut some) = (RandomQueries(Random(1)), server.connect(), 0);
     for _ in 0..300 {
         let query = random.query(2);

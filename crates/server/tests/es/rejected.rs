@@ -1,9 +1,7 @@
 //! What requests of clients of Elasticsearch may not contain is an error that names it.
 
-mod support;
-
+use crate::support::library::serve_library;
 use serde_json::{Value, json};
-use support::library::serve_library;
 use tierdex_server::Compat;
 
 const SEARCH: &str = "/library/_search";

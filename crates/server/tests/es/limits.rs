@@ -1,11 +1,9 @@
 //! Requests of clients of Elasticsearch that take much: long texts, many names, deep documents, little time.
 
-mod support;
-
+use crate::support::library::{DOCUMENTS, serve_library, source_of};
+use crate::support::{TestServer, options};
 use serde_json::{Value, json};
 use std::path::Path;
-use support::library::{DOCUMENTS, serve_library, source_of};
-use support::{TestServer, options};
 use tierdex::schema::{Field, Stored, Synonyms};
 use tierdex::{Document, IndexWriter, Merge, Schema, WriterOptions};
 use tierdex_server::Compat;

@@ -1,11 +1,8 @@
 //! The paths of clients of Elasticsearch beside queries: the form of answers, documents, several searches.
 
-mod support;
-
+use crate::support::library::{DOCUMENTS, others_of, serve_library, source_of, title_of};
+use crate::support::{Client, TestServer, options, post_bytes, write_index};
 use serde_json::{Value, json};
-use std::time::Duration;
-use support::library::{DOCUMENTS, others_of, serve_library, source_of, title_of};
-use support::{Client, TestServer, options, post_bytes, write_index};
 use tierdex::{IndexWriter, Merge, Schema, WriterOptions};
 use tierdex_server::Compat;
 
@@ -252,7 +249,7 @@ fn several_searches_are_rejected_together_while_memory_is_taken() {
     let lines = "{}\n{\"size\":400}\n".repeat(4);
     let mut holder = server.connect();
     holder.send(&post_bytes("/library/_msearch", "application/x-ndjson", lines.as_bytes()));
-    std::thread::sleep(Duration::from_secs(1));
+    holder.wait_for_answer();
     let mut client = server.connect();
     let rejected = client.request("POST", "/library/_msearch", NDJSON, &lines);
     assert_eq!(rejected.status, 429);
