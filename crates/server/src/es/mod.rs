@@ -14,28 +14,19 @@
 mod cat;
 mod documents;
 pub(crate) mod error;
-mod fields;
-mod full_text;
-mod fuzziness;
 mod highlight;
 mod hits;
 mod indices;
 mod info;
 mod json;
-mod lucene_syntax;
 mod members;
-mod minimum;
 mod msearch;
 mod query;
-mod query_string;
 mod request;
 mod search;
 mod search_body;
-mod simple_syntax;
 mod source;
 mod stored_source;
-mod term_level;
-mod text_syntax;
 
 use crate::state::ServerState;
 use axum::routing::{MethodRouter, get};

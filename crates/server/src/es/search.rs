@@ -1,9 +1,9 @@
 //! Searches and counts.
 
-use super::fields::QueryScope;
 use super::hits::{EsSearchAnswer, EsShards};
 use super::indices::one_index;
 use super::members::Members;
+use super::query::QueryScope;
 use super::request::{EsRequest, with_warnings};
 use super::search_body::{EsSearch, TotalKind, logged_query, take_query};
 use super::stored_source::{READER_BYTES, SourceReader};

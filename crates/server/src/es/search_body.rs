@@ -1,10 +1,9 @@
 //! The body and the parameters of a search. What is neither supported nor without effect is an error.
 
 use super::error::parsing_error;
-use super::fields::QueryScope;
 use super::highlight::HighlightOptions;
 use super::members::Members;
-use super::query::{filtered, translate};
+use super::query::{QueryScope, filtered, translate};
 use super::source::SourceFilter;
 use crate::api_error::{ApiError, ApiErrorKind, cut};
 use crate::record::LOGGED_QUERY_BYTES;

@@ -14,7 +14,7 @@ mod query;
 mod serve;
 
 use clap::{Parser, Subcommand};
-use std::{io::stdin, path::PathBuf, process::ExitCode};
+use std::{io::stdin, net::SocketAddr, path::PathBuf, process::ExitCode};
 use tierdex_bench_protocol::exit_code;
 
 /// SeekStorm behind the line protocol of `tierdex-bench serve`.
@@ -46,6 +46,9 @@ enum Command {
     Serve {
         /// Directory of the index
         dir: PathBuf,
+        /// Answer HTTP requests at this address instead
+        #[arg(long, value_name = "ADDRESS")]
+        http: Option<SocketAddr>,
     },
 }
 
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
             println!("SeekStorm {}", seekstorm::index::version());
             Ok(())
         }
-        Command::Serve { dir } => serve::run(&dir, &mut stdin().lock()),
+        Command::Serve { dir, http: Some(address) } => serve::run_http(&dir, address),
+        Command::Serve { dir, http: None } => serve::run(&dir, &mut stdin().lock()),
     })
 }

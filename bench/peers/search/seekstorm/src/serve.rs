@@ -14,9 +14,11 @@ use nix::unistd::dup2_stdout;
 use seekstorm::INDEX_RUNTIME;
 use seekstorm::index::{IndexArc, open_index};
 use seekstorm::search::{QueryRewriting, QueryType, ResultObject, ResultType, Search, SearchMode};
+use std::net::SocketAddr;
 use std::sync::{Arc, atomic::AtomicUsize, atomic::Ordering};
 use std::{fs::File, io::BufRead, io::stderr, io::stdout, os::fd::AsFd, path::Path, time::Instant};
 use tierdex_bench_protocol::{Answer, Batch, LineCommand, LineResult, LineServer, Result, serve};
+use tierdex_peer_http::serve_http;
 
 /// The index behind the protocol.
 #[derive(Clone)]
@@ -27,9 +29,12 @@ struct Server {
 /// Answers the lines of `input` until it ends.
 pub fn run(dir: &Path, input: &mut dyn BufRead) -> Result<()> {
     let mut output = quiet().map_err(|error| format!("cannot take the output: {error}"))?;
-    let index = INDEX_RUNTIME.block_on(open_index(dir));
-    let index = index.map_err(|error| format!("cannot open {}: {error}", dir.display()))?;
-    serve(&Server { index }, input, &mut output).map_err(|error| error.to_string())
+    serve(&Server::open(dir)?, input, &mut output).map_err(|error| error.to_string())
+}
+
+/// Answers requests at `address`.
+pub fn run_http(dir: &Path, address: SocketAddr) -> Result<()> {
+    serve_http(Server::open(dir)?, address)
 }
 
 /// Standard output. Output of the library itself is redirected to standard error.
@@ -71,6 +76,12 @@ async fn work(server: Server, lines: Arc<[String]>, next: Arc<AtomicUsize>) -> V
 }
 
 impl Server {
+    fn open(dir: &Path) -> Result<Server> {
+        let index = INDEX_RUNTIME.block_on(open_index(dir));
+        let index = index.map_err(|error| format!("cannot open {}: {error}", dir.display()))?;
+        Ok(Server { index })
+    }
+
     /// The answer to `COMMAND<TAB>QUERY`.
     async fn find(&self, line: &str) -> Answer {
         let Some((command, text)) = LineCommand::parse(line) else { return Answer::Unsupported };

@@ -16,7 +16,7 @@ mod serve;
 
 use clap::{Parser, Subcommand};
 use std::io::{stdin, stdout};
-use std::{path::PathBuf, process::ExitCode};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 use tierdex_bench_protocol::exit_code;
 
 /// Tantivy behind the line protocol of `tierdex-bench serve`.
@@ -47,6 +47,9 @@ enum Command {
         /// Read from mapped files, with this advice to the system, instead of a copy in memory
         #[arg(long)]
         advice: Option<serve::Advice>,
+        /// Answer HTTP requests at this address instead
+        #[arg(long, value_name = "ADDRESS")]
+        http: Option<SocketAddr>,
     },
 }
 
@@ -57,6 +60,9 @@ fn main() -> ExitCode {
             println!("{}", tantivy::version_string());
             Ok(())
         }
-        Command::Serve { dir, advice } => serve::run(&dir, advice, &mut stdin().lock(), &mut stdout().lock()),
+        Command::Serve { dir, advice, http: Some(address) } => serve::run_http(&dir, advice, address),
+        Command::Serve { dir, advice, http: None } => {
+            serve::run(&dir, advice, &mut stdin().lock(), &mut stdout().lock())
+        }
     })
 }

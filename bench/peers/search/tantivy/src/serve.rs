@@ -10,12 +10,13 @@
 use crate::index::{ORDINAL, TOKENS, register};
 use crate::query;
 use clap::ValueEnum;
-use std::{fs, io::BufRead, io::Write, path::Path};
+use std::{fs, io::BufRead, io::Write, net::SocketAddr, path::Path};
 use tantivy::collector::{Count, TopDocs};
 use tantivy::directory::{self, Directory, MmapDirectory, RamDirectory};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, columnar::Column};
 use tierdex_bench_protocol::{Answer, LineCommand, LineServer, Result, serve};
+use tierdex_peer_http::serve_http;
 
 /// Advice to the system about reads of mapped files.
 #[derive(Clone, Copy, ValueEnum)]
@@ -44,6 +45,11 @@ pub fn run(
     output: &mut dyn Write,
 ) -> Result<()> {
     serve(&Server::open(dir, advice)?, input, output).map_err(|error| error.to_string())
+}
+
+/// Answers requests at `address`.
+pub fn run_http(dir: &Path, advice: Option<Advice>, address: SocketAddr) -> Result<()> {
+    serve_http(Server::open(dir, advice)?, address)
 }
 
 impl Server {
