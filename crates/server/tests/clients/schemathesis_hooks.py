@@ -7,7 +7,8 @@ import schemathesis
 
 @schemathesis.serializer("application/x-ndjson", "application/jsonl")
 def lines(context, value):
-    values = value if isinstance(value, list) else [value]
+    # The answer to a batch without lines has no line that could be compared with the schema: an empty list is a line.
+    values = value if isinstance(value, list) and value else [value]
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
