@@ -8,7 +8,8 @@
 //!
 //! *Input*: QUERIES has a query in each line, or behind its last tab. *Output*: for each status its number
 //! and rate, and percentiles of the latency in milliseconds, from the time at which a request was due, so
-//! that one that the generator sends late counts as slow; and how late requests were sent.
+//! that one that the generator sends late counts as slow; percentiles of the latency without the search; and how late
+//! requests were sent.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -37,8 +38,15 @@ struct RequestSample {
     status: u16,
     latency: Duration,
     late: Duration,
-    /// Microseconds of the search, as the server says.
-    took: u64,
+    /// Time from the arrival of the search to its result, as the server says.
+    took: Duration,
+}
+
+impl RequestSample {
+    /// What the way over HTTP adds to the search.
+    fn added(&self) -> Duration {
+        self.latency.saturating_sub(self.took + self.late)
+    }
 }
 
 impl Load {
@@ -109,7 +117,7 @@ impl Load {
 }
 
 /// Sends a request; returns the status of the answer and the time of the search.
-fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u16, u64)> {
+fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u16, Duration)> {
     stream.get_mut().write_all(request)?;
     let (mut line, mut status, mut length) = (String::new(), 0, 0);
     loop {
@@ -129,7 +137,7 @@ fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u1
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-    Ok((status, answer["took_us"].as_u64().unwrap_or_default()))
+    Ok((status, Duration::from_micros(answer["took_us"].as_u64().unwrap_or_default())))
 }
 
 fn print(samples: &[RequestSample], elapsed: Duration) {
@@ -145,11 +153,11 @@ fn print(samples: &[RequestSample], elapsed: Duration) {
     samples.iter().for_each(|sample| by_status.entry(sample.status).or_default().push(sample));
     for (status, samples) in by_status {
         let rate = samples.len() as f64 / elapsed.as_secs_f64();
-        let took = samples.iter().map(|sample| sample.took).sum::<u64>() / samples.len() as u64;
         let latencies = percentiles(samples.iter().map(|sample| sample.latency).collect());
+        println!("{status}: {} requests, {rate:.0}/s, {latencies}", samples.len());
         println!(
-            "{status}: {} requests, {rate:.0}/s, {latencies}; search {took} us on average",
-            samples.len()
+            "  beside the search: {}",
+            percentiles(samples.iter().map(|sample| sample.added()).collect())
         );
     }
     println!("sent late: {}", percentiles(samples.iter().map(|sample| sample.late).collect()));
