@@ -8,8 +8,8 @@
 //!
 //! *Input*: QUERIES has a query in each line, or behind its last tab. *Output*: for each status its number
 //! and rate, and percentiles of the latency in milliseconds, from the time at which a request was due, so
-//! that one that the generator sends late counts as slow; percentiles of the latency without the search; and how late
-//! requests were sent.
+//! that one that the generator sends late counts as slow; percentiles of the latency without the search; and
+//! how late requests were sent.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
