@@ -68,8 +68,8 @@ pub(crate) async fn get_metrics(
 ) -> Result<Response, ApiError> {
     let text =
         metrics_text(&state).map_err(|error| ApiError::new(ApiErrorKind::Internal, error.to_string()))?;
-    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let answer = match accepted.into_iter().any(|value| value.contains("application/openmetrics-text")) {
+    let mut accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let answer = match accepted.any(|value| value.contains("application/openmetrics-text")) {
         true => ([(header::CONTENT_TYPE, OPEN_METRICS)], text),
         false => ([(header::CONTENT_TYPE, PROMETHEUS)], prometheus_text(&text)),
     };

@@ -80,9 +80,11 @@ fn check_survival(
     script.verify_recovered(found, generation)
 }
 
-/// One in how many plans is tried. Each operation has two plans or four, so that all have their turn.
-fn plan_step() -> usize {
-    test_size(3, 1)
+/// The variants of a fault that are tried at an operation: one, another at the next operation, or all in a
+/// campaign.
+fn variants_of<T: Copy>(operation: u64, variants: &[T]) -> Vec<T> {
+    let one = operation as usize % variants.len();
+    test_size(vec![variants[one]], variants.to_vec())
 }
 
 fn fail_each_operation(class: OpClass, errors: &[i32], floor: u64) {
@@ -91,20 +93,21 @@ fn fail_each_operation(class: OpClass, errors: &[i32], floor: u64) {
 
 fn fail_each_operation_of(script: &WriterScript, class: OpClass, errors: &[i32], floor: u64) {
     let operations = script.count_operations(class);
+    let variants: Vec<(i32, Repeat)> =
+        errors.iter().flat_map(|&number| [(number, Repeat::Once), (number, Repeat::Forever)]).collect();
     let plan = |at, number, repeat| (FaultPlan { class, at, effect: Effect::Error(number), repeat }, number);
     let plans: Vec<(FaultPlan, i32)> = (1..=operations)
         .flat_map(|at| {
-            errors.iter().flat_map(move |&number| [(at, number, Repeat::Once), (at, number, Repeat::Forever)])
+            variants_of(at, &variants).into_iter().map(move |(number, repeat)| plan(at, number, repeat))
         })
-        .map(|(at, number, repeat)| plan(at, number, repeat))
         .collect();
-    let tried: Vec<(FaultPlan, i32)> = plans.iter().copied().step_by(plan_step()).collect();
-    let counts = FaultCounts::sum(on_two_threads(tried.len(), |number| {
-        let (plan, error) = tried[number];
+    let counts = FaultCounts::sum(on_two_threads(plans.len(), |number| {
+        let (plan, error) = plans[number];
         run_with_fault(script, plan, error)
     }));
     counts.assert_no_violation();
-    assert!(counts.injected >= tried.len() as u64 && plans.len() as u64 >= floor, "{} plans", plans.len());
+    let all = operations * variants.len() as u64;
+    assert!(counts.injected >= plans.len() as u64 && all >= floor, "{all} plans");
 }
 
 #[test]
@@ -137,10 +140,12 @@ fn every_operation_fails_while_fields_are_added() {
 fn every_operation_fails_while_documents_are_deleted() {
     let script = DeleteScript::new();
     let operations = script.count_operations(OpClass::Any);
+    let variants = |at| variants_of(at, &[Repeat::Once, Repeat::Forever]).into_iter();
+    let plans: Vec<(u64, Repeat)> =
+        (1..=operations).flat_map(|at| variants(at).map(move |repeat| (at, repeat))).collect();
     let fail = |number: usize| {
-        let repeat = if number.is_multiple_of(2) { Repeat::Once } else { Repeat::Forever };
-        let effect = Effect::Error(errno::EIO);
-        let plan = FaultPlan { class: OpClass::Any, at: 1 + number as u64 / 2, effect, repeat };
+        let (at, repeat) = plans[number];
+        let plan = FaultPlan { class: OpClass::Any, at, effect: Effect::Error(errno::EIO), repeat };
         let disk = FaultDisk::new(MemDisk::new(), plan);
         let outcome = script.run(&disk);
         let operation = failed_operation(&disk, plan);
@@ -153,11 +158,9 @@ fn every_operation_fails_while_documents_are_deleted() {
         }
         counts
     };
-    let step = plan_step();
-    let plans = 2 * operations as usize;
-    let counts = FaultCounts::sum(on_two_threads(plans.div_ceil(step), |number| fail(step * number)));
+    let counts = FaultCounts::sum(on_two_threads(plans.len(), fail));
     counts.assert_no_violation();
-    assert!(counts.injected as usize > 1000 / step, "{counts:?}");
+    assert!(counts.injected >= operations && operations > 500, "{counts:?}");
 }
 
 #[test]
