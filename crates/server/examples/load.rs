@@ -1,32 +1,43 @@
-//! Sends searches to a server at a rate that does not depend on its answers (an open loop), or one after the
-//! other on each connection, and prints how many were answered, rejected and how fast.
+//! Sends searches to servers, and prints how many were answered or rejected and how fast: at a rate that does
+//! not depend on the answers (an open loop), or one after the other on each connection.
 //!
 //! ```text
-//! cargo run --release -p tierdex-server --example load -- 127.0.0.1:8765 INDEX QUERIES \
-//!     [--rate N] [--connections N] [--seconds N] [--k N] [--count]
+//! cargo run --release -p tierdex-server --example load -- 127.0.0.1:8765[,HOST:PORT...] INDEX QUERIES \
+//!     [--words N-M] [--rate N] [--connections N] [--seconds N] [--rounds N] [--k N] [--count]
 //! ```
 //!
-//! *Input*: QUERIES has a query in each line, or behind its last tab. *Output*: for each status its number
-//! and rate, and percentiles of the latency in milliseconds, from the time at which a request was due, so
-//! that one that the generator sends late counts as slow; percentiles of the latency without the search; and
-//! how late requests were sent.
+//! *Input*: QUERIES has a query in each line, or behind its last tab. With `--words` it is a text with a
+//! document in each line, and N to M words of a line are a query. Several servers have their turn in each
+//! round, in alternating order.
+//!
+//! *Output*: for each status its number and rate, and percentiles of the latency in milliseconds, from the
+//! time at which a request was due, so that one that the generator sends late counts as slow; percentiles of
+//! the latency without the search; and how late requests were sent. Of several rounds the median of the rate;
+//! of several servers the ratio of the first to each of the others in a round, median, least and greatest, and
+//! which part of the documents of the hits they have in common.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-const USAGE: &str =
-    "usage: load HOST:PORT INDEX QUERIES [--rate N] [--connections N] [--seconds N] [--k N] [--count]";
+const USAGE: &str = "usage: load HOST:PORT[,HOST:PORT...] INDEX QUERIES [--words N-M] [--rate N] \
+                     [--connections N] [--seconds N] [--rounds N] [--k N] [--count]";
+
+/// Queries of a text, at most.
+const TEXT_QUERIES_MAX: usize = 2000;
 
 /// What is sent, and how.
 struct Load {
-    address: String,
+    addresses: Vec<String>,
     requests: Vec<Vec<u8>>,
+    rounds: usize,
     /// Requests a second; `None` sends each when the one before was answered.
     rate: Option<f64>,
     connections: usize,
@@ -35,6 +46,10 @@ struct Load {
 
 /// One request and its answer.
 struct RequestSample {
+    /// Number of the query.
+    query: usize,
+    /// The documents of the hits.
+    documents: Vec<u64>,
     status: u16,
     latency: Duration,
     late: Duration,
@@ -49,25 +64,55 @@ impl RequestSample {
     }
 }
 
+/// The samples of one server in a round.
+struct RoundSamples {
+    samples: Vec<RequestSample>,
+    elapsed: Duration,
+}
+
+impl RoundSamples {
+    /// Answered requests a second.
+    fn rate(&self) -> f64 {
+        let answered = self.samples.iter().filter(|sample| sample.status == 200).count();
+        answered as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
 impl Load {
     fn parse(arguments: &[String]) -> Result<Load, Box<dyn Error>> {
-        let [address, index, queries, flags @ ..] = arguments else { return Err(USAGE.into()) };
+        let [addresses, index, queries, flags @ ..] = arguments else { return Err(USAGE.into()) };
         let (mut rate, mut connections, mut seconds, mut k, mut count) = (None, 8, 5.0, 10, false);
+        let (mut words, mut rounds) = (None, 1);
         let mut flags = flags.iter();
         while let Some(flag) = flags.next() {
             let mut value = || flags.next().ok_or(USAGE);
             match flag.as_str() {
+                "--words" => {
+                    let (least, greatest) = value()?.split_once('-').ok_or(USAGE)?;
+                    let range: RangeInclusive<usize> = least.parse()?..=greatest.parse()?;
+                    if *range.start() == 0 || range.is_empty() {
+                        return Err(USAGE.into());
+                    }
+                    words = Some(range);
+                }
                 "--rate" => rate = Some(value()?.parse()?),
                 "--connections" => connections = value()?.parse()?,
                 "--seconds" => seconds = value()?.parse()?,
+                "--rounds" => rounds = value()?.parse::<NonZero<usize>>()?.get(),
                 "--k" => k = value()?.parse()?,
                 "--count" => count = true,
                 _ => return Err(USAGE.into()),
             }
         }
         let text = std::fs::read_to_string(queries)?;
-        let queries = text.lines().map(|line| line.rsplit('\t').next().unwrap_or_default().trim());
+        let queries: Vec<String> = match words {
+            Some(words) => queries_of_text(&text, &words),
+            None => {
+                text.lines().map(|line| line.rsplit('\t').next().unwrap_or_default().trim().into()).collect()
+            }
+        };
         let requests: Vec<Vec<u8>> = queries
+            .iter()
             .filter(|query| !query.is_empty())
             .map(|query| {
                 let body = json!({ "query": query, "syntax": "lenient", "k": k, "count": count }).to_string();
@@ -82,15 +127,30 @@ impl Load {
         if requests.is_empty() {
             return Err("there are no queries".into());
         }
+        let addresses = addresses.split(',').map(str::to_string).collect();
         let time = Duration::from_secs_f64(seconds);
-        Ok(Load { address: address.clone(), requests, rate, connections, time })
+        Ok(Load { addresses, requests, rounds, rate, connections, time })
+    }
+
+    /// The samples of each server, by rounds.
+    fn run(&self) -> std::io::Result<Vec<Vec<RoundSamples>>> {
+        let mut servers: Vec<Vec<RoundSamples>> = self.addresses.iter().map(|_| Vec::new()).collect();
+        for round in 0..self.rounds {
+            for turn in 0..servers.len() {
+                let server = if round % 2 == 0 { turn } else { servers.len() - 1 - turn };
+                let begin = Instant::now();
+                let samples = self.send(&self.addresses[server])?;
+                servers[server].push(RoundSamples { samples, elapsed: begin.elapsed() });
+            }
+        }
+        Ok(servers)
     }
 
     /// Sends requests until the time is over.
-    fn run(&self) -> std::io::Result<Vec<RequestSample>> {
+    fn send(&self, address: &str) -> std::io::Result<Vec<RequestSample>> {
         let (next, begin) = (AtomicUsize::new(0), Instant::now());
         let send = || {
-            let mut stream = BufReader::new(TcpStream::connect(&self.address)?);
+            let mut stream = BufReader::new(TcpStream::connect(address)?);
             stream.get_ref().set_nodelay(true)?;
             let mut samples = Vec::new();
             loop {
@@ -104,8 +164,13 @@ impl Load {
                 }
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
                 let late = due.elapsed();
-                let (status, took) = ask(&mut stream, &self.requests[number % self.requests.len()])?;
-                samples.push(RequestSample { status, latency: due.elapsed(), late, took });
+                let query = number % self.requests.len();
+                let (status, answer) = ask(&mut stream, &self.requests[query])?;
+                let latency = due.elapsed();
+                let took = Duration::from_micros(answer["took_us"].as_u64().unwrap_or_default());
+                let hits = answer["hits"].as_array().into_iter().flatten();
+                let documents = hits.filter_map(|hit| hit["document"].as_u64()).collect();
+                samples.push(RequestSample { query, documents, status, latency, late, took });
             }
         };
         std::thread::scope(|scope| {
@@ -116,8 +181,21 @@ impl Load {
     }
 }
 
-/// Sends a request; returns the status of the answer and the time of the search.
-fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u16, Duration)> {
+/// Queries of some words of some lines, spread evenly over lines and their words.
+fn queries_of_text(text: &str, words: &RangeInclusive<usize>) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let chosen = lines.iter().step_by(lines.len().div_ceil(TEXT_QUERIES_MAX).max(1)).enumerate();
+    let query = |(number, line): (usize, &&str)| {
+        let all: Vec<&str> = line.split_whitespace().collect();
+        let count = words.start() + number % (words.end() + 1 - words.start());
+        let query: Vec<&str> = (0..count).filter_map(|at| all.get(at * all.len() / count).copied()).collect();
+        (all.len() >= count).then(|| query.join(" "))
+    };
+    chosen.filter_map(query).collect()
+}
+
+/// Sends a request; returns the status and the body of the answer.
+fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u16, Value)> {
     stream.get_mut().write_all(request)?;
     let (mut line, mut status, mut length) = (String::new(), 0, 0);
     loop {
@@ -136,11 +214,11 @@ fn ask(stream: &mut BufReader<TcpStream>, request: &[u8]) -> std::io::Result<(u1
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
-    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-    Ok((status, Duration::from_micros(answer["took_us"].as_u64().unwrap_or_default())))
+    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
-fn print(samples: &[RequestSample], elapsed: Duration) {
+/// Prints the samples of all rounds of a server.
+fn print_server(rounds: &[RoundSamples]) {
     let at = |sorted: &[Duration], part: f64| {
         sorted[((sorted.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3
     };
@@ -149,31 +227,68 @@ fn print(samples: &[RequestSample], elapsed: Duration) {
         let [p50, p90, p99, p999] = [0.5, 0.9, 0.99, 0.999].map(|part| at(&times, part));
         format!("p50 {p50:.3}, p90 {p90:.3}, p99 {p99:.3}, p99.9 {p999:.3} ms")
     };
+    let samples = || rounds.iter().flat_map(|round| &round.samples);
+    let elapsed: Duration = rounds.iter().map(|round| round.elapsed).sum();
     let mut by_status: BTreeMap<u16, Vec<&RequestSample>> = BTreeMap::new();
-    samples.iter().for_each(|sample| by_status.entry(sample.status).or_default().push(sample));
+    samples().for_each(|sample| by_status.entry(sample.status).or_default().push(sample));
     for (status, samples) in by_status {
         let rate = samples.len() as f64 / elapsed.as_secs_f64();
         let latencies = percentiles(samples.iter().map(|sample| sample.latency).collect());
         println!("{status}: {} requests, {rate:.0}/s, {latencies}", samples.len());
-        println!(
-            "  beside the search: {}",
-            percentiles(samples.iter().map(|sample| sample.added()).collect())
-        );
+        let added = percentiles(samples.iter().map(|sample| sample.added()).collect());
+        println!("  beside the search: {added}");
     }
-    println!("sent late: {}", percentiles(samples.iter().map(|sample| sample.late).collect()));
+    if samples().next().is_some() {
+        println!("sent late: {}", percentiles(samples().map(|sample| sample.late).collect()));
+    }
+    if rounds.len() > 1 {
+        let [median, ..] = spread(rounds.iter().map(RoundSamples::rate).collect());
+        println!("median of {} rounds: {median:.0}/s answered", rounds.len());
+    }
+}
+
+/// Prints the ratio of the rates of two servers, and what their hits have in common.
+fn print_ratio(first: &[RoundSamples], other: &[RoundSamples]) {
+    let ratios = first.iter().zip(other).map(|(first, other)| first.rate() / other.rate());
+    let [median, least, greatest] = spread(ratios.collect());
+    let hits = |rounds: &[RoundSamples]| -> HashMap<usize, Vec<u64>> {
+        let samples = rounds.iter().flat_map(|round| &round.samples);
+        samples.map(|sample| (sample.query, sample.documents.clone())).collect()
+    };
+    let (first, other) = (hits(first), hits(other));
+    let both = first.iter().filter_map(|(query, hits)| Some((hits, other.get(query)?)));
+    let (mut common, mut all) = (0, 0);
+    for (hits, others) in both {
+        common += hits.iter().filter(|document| others.contains(document)).count();
+        all += hits.len().max(others.len());
+    }
+    println!(
+        "the first to this: {median:.2} ({least:.2} to {greatest:.2}); {common} of {all} hits in common"
+    );
+}
+
+/// Median, least and greatest.
+fn spread(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+    [(low + high) / 2.0, values[0], values[values.len() - 1]]
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let run = Load::parse(&arguments).and_then(|load| {
-        let begin = Instant::now();
-        Ok((load.run()?, begin.elapsed()))
-    });
-    match run {
-        Ok((samples, elapsed)) => print(&samples, elapsed),
+    let run = Load::parse(&arguments).and_then(|load| Ok((load.run()?, load.addresses)));
+    let (servers, addresses) = match run {
+        Ok(run) => run,
         Err(error) => {
             eprintln!("load: {error}");
             return ExitCode::from(2);
+        }
+    };
+    for (number, (rounds, address)) in servers.iter().zip(addresses).enumerate() {
+        println!("{address}");
+        print_server(rounds);
+        if number > 0 {
+            print_ratio(&servers[0], rounds);
         }
     }
     ExitCode::SUCCESS
