@@ -13,8 +13,8 @@
 //! *Output*: for each status its number and rate, and percentiles of the latency in milliseconds, from the
 //! time at which a request was due, so that one that the generator sends late counts as slow; percentiles of
 //! the latency without the search; and how late requests were sent. Of several rounds the median of the
-//! rate; of several servers the ratio of the first to each of the others in a round, median, least and greatest, and
-//! which part of the documents of the hits they have in common.
+//! rate; of several servers the ratio of the first to each of the others in a round, median, least and
+//! greatest, and which part of the documents of the hits they have in common.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
