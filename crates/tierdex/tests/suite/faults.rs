@@ -160,7 +160,7 @@ fn every_operation_fails_while_documents_are_deleted() {
     };
     let counts = FaultCounts::sum(on_two_threads(plans.len(), fail));
     counts.assert_no_violation();
-    assert!(counts.injected >= operations && operations > 500, "{counts:?}");
+    assert!(counts.injected >= plans.len() as u64 && operations > 500, "{counts:?}");
 }
 
 #[test]
