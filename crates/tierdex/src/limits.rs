@@ -27,6 +27,16 @@ pub const INPUT_SETTINGS_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of fields of a schema.
 pub const FIELDS_MAX: usize = 64;
 
+/// Maximum number of columns of a schema.
+pub const COLUMNS_MAX: usize = 256;
+
+/// Maximum number of values of a document in a column that is multi-valued.
+pub const COLUMN_VALUES_MAX: usize = 255;
+
+/// Number of documents in a block of a column, equal to that of a window of the evaluation: the directory of
+/// a column tells which windows cannot match.
+pub const COLUMN_BLOCK_DOCS: usize = 4096;
+
 /// Maximum number of stop words of a field.
 pub const STOP_WORDS_MAX: usize = 100_000;
 

@@ -1,11 +1,15 @@
-//! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms.
+//! The schema of an index: its text fields, each with its own analysis, dictionary, postings and norms, and
+//! its columns.
 
+mod column;
+mod date;
 mod field;
 mod format;
 mod messages;
 mod synonyms;
 
 use crate::{Error, Result, limits};
+pub use column::{Column, ColumnType, ColumnValue};
 pub use field::{Analysis, Field, Language, NormKind, Tokenizer};
 use messages::{Setting, differences_of};
 pub(crate) use messages::{list_names, shorten};
@@ -13,7 +17,8 @@ pub use synonyms::Synonyms;
 pub(crate) use synonyms::{Alternatives, AlternativesByWords};
 pub use tierdex_codec::Codec;
 
-/// The named parts of documents, the text fields that index them, and what is stored for display.
+/// The named parts of documents, the text fields that index them, columns of typed values, and what is stored
+/// for display.
 ///
 /// A document has an id and *members*, each with no value, one or several: the title, the text, the lines of
 /// an address. A field indexes the values of one member or of several; a member may be in several fields.
@@ -38,6 +43,8 @@ pub struct Schema {
     pub title: Option<String>,
     /// Fields in the order of their numbers; queries search the first one by default.
     pub fields: Vec<Field>,
+    /// Columns in the order of their numbers.
+    pub columns: Vec<Column>,
     /// What is stored of a document, so that it can be shown ([`Snapshot::stored`](crate::Snapshot::stored)).
     pub stored: Stored,
 }
@@ -89,7 +96,7 @@ impl Schema {
     pub fn new(members: &[String], title: Option<&str>, fields: Vec<Field>) -> Schema {
         let title = title.map(str::to_string);
         let members = number_members(members, title.as_ref(), &fields);
-        Schema { members, title, fields, stored: Stored::Members }
+        Schema { members, title, fields, columns: Vec::new(), stored: Stored::Members }
     }
 
     /// The first members of this schema, without those that [`Schema::new`] adds behind them: none, unless
@@ -112,7 +119,38 @@ impl Schema {
                 None => all.push(field),
             }
         }
-        Schema { stored: self.stored, ..Schema::new(&self.members, self.title.as_deref(), all) }
+        let columns = self.columns.clone();
+        Schema { stored: self.stored, columns, ..Schema::new(&self.members, self.title.as_deref(), all) }
+    }
+
+    /// This schema with more columns. A column takes the place of one that has its name, as a field does in
+    /// [`Schema::with_fields`].
+    #[must_use]
+    pub fn with_columns(mut self, columns: Vec<Column>) -> Schema {
+        for column in columns {
+            match self.column(&column.name) {
+                Some(number) => self.columns[number] = column,
+                None => self.columns.push(column),
+            }
+        }
+        self
+    }
+
+    /// The number of the column with this name.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The number of the column with this name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none; the message lists the columns.
+    pub fn column_named(&self, name: &str) -> Result<usize> {
+        self.column(name).ok_or_else(|| {
+            let names: Vec<_> = self.columns.iter().map(|column| column.name.clone()).collect();
+            let has = if names.is_empty() { "none".to_string() } else { list_names(&names, ", ") };
+            Error::Usage(format!("the schema has no column `{name}`; it has {has}"))
+        })
     }
 
     /// The number of the member with this name.
@@ -142,11 +180,12 @@ impl Schema {
     }
 
     /// Whether documents of this schema can be added to an index of the schema `older`: it begins with the
-    /// fields and members of that one, and stores the same. Synonyms may differ.
+    /// fields, members and columns of that one, and stores the same. Synonyms may differ.
     pub(crate) fn extends(&self, older: &Schema) -> bool {
         older.fields.len() <= self.fields.len()
             && self.fields.iter().zip(&older.fields).all(|(field, older)| field.indexes_as(older))
             && self.members.starts_with(&older.members)
+            && self.columns.starts_with(&older.columns)
             && (&self.title, self.stored) == (&older.title, older.stored)
     }
 
@@ -176,7 +215,23 @@ impl Schema {
                 }
             }
         }
+        self.validate_columns()?;
         self.validate_members()
+    }
+
+    fn validate_columns(&self) -> Result<()> {
+        if self.columns.len() > limits::COLUMNS_MAX {
+            return Err(Error::Usage(format!("a schema has at most {} columns", limits::COLUMNS_MAX)));
+        }
+        for (i, column) in self.columns.iter().enumerate() {
+            column.validate()?;
+            let is_field = self.field(&column.name).is_some();
+            if is_field || self.columns[..i].iter().any(|other| other.name == column.name) {
+                let what = if is_field { "has the name of a field" } else { "is named twice" };
+                return Err(Error::Usage(format!("column `{}` {what}", column.name)));
+            }
+        }
+        Ok(())
     }
 
     fn validate_members(&self) -> Result<()> {
@@ -210,7 +265,7 @@ impl Schema {
     }
 
     /// The settings in which `other` differs, but for synonyms, which can be changed: first those of the
-    /// index, then those of each field that both have, for a message such as "field text: positions: no, here
+    /// index, then those of each field and column that both have, for a message such as "field text: positions: no, here
     /// yes; stemmer: none, here english".
     #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
@@ -222,17 +277,27 @@ impl Schema {
                 differ.push(format!("field {}: {}", field.name, of_field.join("; ")));
             }
         }
+        for (column, number) in
+            self.columns.iter().filter_map(|column| Some((column, other.column(&column.name)?)))
+        {
+            let of_column = differences_of(column.settings(), other.columns[number].settings());
+            if !of_column.is_empty() {
+                differ.push(format!("column {}: {}", column.name, of_column.join("; ")));
+            }
+        }
         differ.join("; ")
     }
 
-    /// The settings of the index, with the names of its fields.
-    fn settings(&self) -> [Setting; 4] {
+    /// The settings of the index, with the names of its fields and columns.
+    fn settings(&self) -> [Setting; 5] {
         let fields: Vec<_> = self.fields.iter().map(|field| field.name.clone()).collect();
+        let columns: Vec<_> = self.columns.iter().map(|column| column.name.clone()).collect();
         [
             Setting::new("stored", self.stored.name()),
             Setting::new("title", self.title.as_deref().unwrap_or("none")),
             Setting::of_names("members", &self.members),
             Setting::of_names("fields", &fields),
+            Setting::of_names("columns", &columns),
         ]
     }
 }
@@ -268,13 +333,42 @@ mod tests {
         title.positions = true;
         let mut schema = Schema::of(vec![Field::new("text", &["text"]), title]);
         schema.stored = Stored::All;
+        schema.columns = ColumnType::ALL.map(|of| Column::new(of.name(), of)).into();
+        schema.columns[1].multi = true;
+        schema.columns[4].member = "published.at".to_string();
         let mut out = Vec::new();
         schema.write(&mut out);
         let mut view = ByteReader::new("m", 0, &out);
-        assert_eq!(Schema::read(&mut view, 7).unwrap(), schema);
+        assert_eq!(Schema::read(&mut view, 9).unwrap(), schema);
         view.finish().unwrap();
         for cut in 0..out.len() {
-            assert!(Schema::read(&mut ByteReader::new("m", 0, &out[..cut]), 7).is_err());
+            assert!(Schema::read(&mut ByteReader::new("m", 0, &out[..cut]), 9).is_err());
+        }
+    }
+
+    #[test]
+    fn columns_are_added_behind_others_and_do_not_change() {
+        let with = |columns: &[Column]| Schema { columns: columns.to_vec(), ..Schema::default() };
+        let (year, price) = (Column::new("year", ColumnType::I64), Column::new("price", ColumnType::F64));
+        let (one, two) = (with(&[year.clone()]), with(&[year.clone(), price.clone()]));
+        assert!(two.extends(&one) && one.extends(&Schema::default()) && !one.extends(&two));
+        assert!(!with(&[price, year.clone()]).extends(&one));
+        assert_eq!(one.clone().with_columns(two.columns.clone()), two);
+        let multi = with(&[Column { multi: true, ..year.clone() }]);
+        assert!(!multi.extends(&one));
+        assert_eq!(one.differences(&multi), "column year: multi-valued: no, here yes");
+        assert_eq!(one.differences(&two), "columns: year, here year, price");
+        let message = two.column_named("date").unwrap_err().to_string();
+        assert_eq!(message, "the schema has no column `date`; it has year, price");
+        let rejected = [
+            (vec![year.clone(), year.clone()], "column `year` is named twice"),
+            (vec![Column::new("text", ColumnType::U64)], "column `text` has the name of a field"),
+            (vec![Column::new("a b", ColumnType::U64)], "field name `a b` is not"),
+            (vec![Column { member: String::new(), ..year }], "the member of column `year`"),
+        ];
+        for (columns, expected) in rejected {
+            let message = with(&columns).validate().unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
         }
     }
 

@@ -10,7 +10,7 @@ pub const PAGE: u64 = 4096;
 pub const HEADER_LEN: u64 = 64;
 
 /// The version of the file format that this program writes.
-pub const FORMAT_VERSION: u16 = 8;
+pub const FORMAT_VERSION: u16 = 9;
 
 /// The oldest version that this program reads.
 pub const FORMAT_VERSION_MIN: u16 = 6;

@@ -3,10 +3,13 @@
 //! *Input*: documents. *Output*: a [`SealedBatch`] of ids, stored text and sorted runs of postings, from
 //! which a segment is built.
 
-use crate::limits::{BATCH_BYTES, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX, MEMBERS_MAX, VALUE_COST};
+use crate::limits::{
+    BATCH_BYTES, COLUMN_VALUES_MAX, DOCUMENT_COST, FIELD_TOKENS_MAX, ID_BYTES_MAX, MEMBERS_MAX, VALUE_COST,
+};
 use crate::memtable::{FieldTable, Interner, SortedRun};
-use crate::schema::{Schema, Stored};
-use crate::{Error, Result, segment::layout::id_too_long, segment::write::StoredBlocks, text::Analyzer};
+use crate::schema::{ColumnValue, Schema, Stored};
+use crate::segment::{layout::id_too_long, write::ColumnBuffer, write::StoredBlocks};
+use crate::{Error, Result, text::Analyzer};
 use std::sync::Arc;
 
 /// A document to add, as it is in memory.
@@ -17,6 +20,8 @@ pub struct DocumentRef<'d> {
     /// Values of members: the number of a member in the schema ([`Schema::member`]), and a text. A member
     /// may have several values, whose order counts, or none.
     pub values: &'d [(usize, &'d str)],
+    /// Values of columns: the number of a column in the schema ([`Schema::column`]), and a value of its type.
+    pub columns: &'d [(usize, ColumnValue)],
     /// What the document has beside its members, as one text: kept with
     /// [`Stored::All`](crate::schema::Stored::All), else dropped.
     pub others: &'d str,
@@ -52,6 +57,7 @@ pub struct BatchBuilder {
     /// The terms of all fields, most of which occur in several.
     interner: Interner,
     tables: Vec<FieldTable>,
+    columns: Vec<ColumnBuffer>,
     ids: ExternalIds,
     stored: Option<StoredBlocks>,
     /// Bytes of the largest document that is accepted, each value counted for each field that indexes it.
@@ -85,6 +91,8 @@ impl SkippedTokens {
 pub struct SealedBatch {
     /// The postings of each field.
     pub(super) runs: Vec<SortedRun>,
+    /// The values of each column.
+    pub(super) columns: Vec<ColumnBuffer>,
     pub(super) ids: ExternalIds,
     pub(super) stored: Option<StoredBlocks>,
     pub(super) skipped_tokens: SkippedTokens,
@@ -113,6 +121,7 @@ impl BatchBuilder {
                 .iter()
                 .map(|field| FieldTable::new(FIELD_TOKENS_MAX, field.positions))
                 .collect(),
+            columns: schema.columns.iter().map(|_| ColumnBuffer::default()).collect(),
             ids: ExternalIds::default(),
             stored: (schema.stored != Stored::Nothing).then(StoredBlocks::default),
             document_bytes_max,
@@ -125,13 +134,14 @@ impl BatchBuilder {
     /// Adds a document. After [`Error::TooLarge`] and [`Error::Usage`] the batch is unchanged; after another
     /// error it cannot be used.
     pub fn add(&mut self, document: DocumentRef<'_>) -> Result<()> {
-        let DocumentRef { id, values, others } = document;
+        let DocumentRef { id, values, columns, others } = document;
         if id.len() > ID_BYTES_MAX {
             return Err(id_too_long(id.len()));
         }
         if let Some((member, _)) = values.iter().find(|(member, _)| *member >= self.schema.members.len()) {
             return Err(Error::Usage(format!("the schema has no member of number {member}")));
         }
+        check_columns(&self.schema, columns)?;
         let kept = if self.schema.stored == Stored::All { others } else { "" };
         let bytes = kept.len().saturating_add(document.bytes(|member| self.shares[member]));
         if bytes > self.document_bytes_max {
@@ -151,6 +161,10 @@ impl BatchBuilder {
             }
             stored.finish_document()?;
         }
+        for (number, (buffer, column)) in self.columns.iter_mut().zip(&self.schema.columns).enumerate() {
+            let values = columns.iter().filter(|(of, _)| *of == number);
+            buffer.add(values.filter_map(|(_, value)| column.values.to_bits(*value)));
+        }
         self.ids.bytes.push_str(id);
         self.ids.ends.push(self.ids.bytes.len());
         let mut long_words = 0;
@@ -162,7 +176,7 @@ impl BatchBuilder {
         }
         self.skipped_tokens.long_words += long_words;
         self.skipped_tokens.long_word_documents += u64::from(long_words > 0);
-        self.bytes += bytes + id.len() + DOCUMENT_COST;
+        self.bytes += bytes + id.len() + DOCUMENT_COST + size_of::<u64>() * columns.len();
         Ok(())
     }
 
@@ -185,8 +199,29 @@ impl BatchBuilder {
         self.interner.clear();
         self.bytes = 0;
         let skipped_tokens = std::mem::take(&mut self.skipped_tokens);
-        Ok(SealedBatch { runs, ids: std::mem::take(&mut self.ids), stored, skipped_tokens })
+        let columns = self.columns.iter_mut().map(std::mem::take).collect();
+        Ok(SealedBatch { runs, columns, ids: std::mem::take(&mut self.ids), stored, skipped_tokens })
     }
+}
+
+/// Checks the values of the columns of a document.
+fn check_columns(schema: &Schema, columns: &[(usize, ColumnValue)]) -> Result<()> {
+    for (at, (number, value)) in columns.iter().enumerate() {
+        let Some(column) = schema.columns.get(*number) else {
+            return Err(Error::Usage(format!("the schema has no column of number {number}")));
+        };
+        if column.values.to_bits(*value).is_none() {
+            let (name, what) = (&column.name, column.values.description());
+            return Err(Error::Usage(format!("column `{name}`: {value:?} is not {what}")));
+        }
+        let before = columns[..at].iter().filter(|(other, _)| other == number).count();
+        let max = if column.multi { COLUMN_VALUES_MAX } else { 1 };
+        if before >= max {
+            let (name, s) = (&column.name, if max == 1 { "" } else { "s" });
+            return Err(Error::Usage(format!("column `{name}` has more than {max} value{s} in a document")));
+        }
+    }
+    Ok(())
 }
 
 impl SealedBatch {
@@ -195,9 +230,10 @@ impl SealedBatch {
         self.ids.ends.len()
     }
 
-    /// Bytes of memory that the runs take.
+    /// Bytes of memory that the runs and the values of columns take.
     pub fn memory(&self) -> usize {
-        self.runs.iter().map(SortedRun::memory).sum()
+        let columns = self.columns.iter().map(ColumnBuffer::memory).sum::<usize>();
+        self.runs.iter().map(SortedRun::memory).sum::<usize>() + columns
     }
 }
 

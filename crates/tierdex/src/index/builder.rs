@@ -5,7 +5,8 @@ use super::encode::{EncodingThreads, TermRange, encode_ranges};
 use super::{batch::SealedBatch, stop::StopSignal};
 use crate::memtable::{MARK_BYTES, RunCursor, SortedRun};
 use crate::segment::write::{
-    FieldTarget, FieldWriter, IdsWriter, KeysWriter, StoredWriter, TermsEncoder, write_lengths,
+    ColumnBuffer, ColumnTarget, FieldTarget, FieldWriter, IdsWriter, KeysWriter, StoredWriter, TermsEncoder,
+    write_column, write_lengths,
 };
 use crate::text::ANALYSIS_VERSION;
 use crate::{
@@ -27,8 +28,10 @@ pub(super) struct SegmentBuilder {
     bases: Vec<u32>,
     /// For each field, the runs of all batches.
     runs: Vec<Vec<SortedRun>>,
+    /// The values of each column.
+    columns: Vec<ColumnBuffer>,
     documents: u32,
-    /// Bytes of memory that the runs take.
+    /// Bytes of memory that the runs and the values of columns take.
     memory: usize,
 }
 
@@ -49,12 +52,13 @@ impl SegmentBuilder {
                 .transpose()?,
             bases: Vec::new(),
             runs: schema.fields.iter().map(|_| Vec::new()).collect(),
+            columns: schema.columns.iter().map(|_| ColumnBuffer::default()).collect(),
             documents: 0,
             memory: 0,
         })
     }
 
-    /// Bytes of memory that the runs of all batches and the keys take.
+    /// Bytes of memory that the runs and columns of all batches and the keys take.
     pub(super) fn memory(&self) -> usize {
         self.memory + self.keys.as_ref().map_or(0, KeysWriter::memory)
     }
@@ -83,6 +87,9 @@ impl SegmentBuilder {
         for (runs, run) in self.runs.iter_mut().zip(batch.runs) {
             runs.push(run);
         }
+        for (column, values) in self.columns.iter_mut().zip(&batch.columns) {
+            column.append(values);
+        }
         self.documents = documents as u32;
         Ok(())
     }
@@ -109,6 +116,11 @@ impl SegmentBuilder {
             meta.fields.push(stats);
             meta.files.extend(files);
             meta.files.push(lengths.file);
+        }
+        for (number, (column, buffer)) in schema.columns.iter().zip(&self.columns).enumerate() {
+            threads.stop.check()?;
+            let target = ColumnTarget { disk, segment: self.id, number, column };
+            meta.files.extend(write_column(target, &mut |body| buffer.for_each(body))?);
         }
         meta.files.push(self.ids.finish()?);
         meta.files.extend(self.stored.map(StoredWriter::finish).transpose()?);

@@ -9,7 +9,7 @@
 
 use super::batch::{BatchBuilder, DocumentRef, SealedBatch};
 use super::writer::IndexWriter;
-use crate::error::Result;
+use crate::{error::Result, schema::ColumnValue};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -99,6 +99,8 @@ pub struct Document {
     pub id: String,
     /// Names of members with a value each; a member may have several values.
     pub values: Vec<(String, String)>,
+    /// Names of columns with a value each; a multi-valued column may have several values.
+    pub columns: Vec<(String, ColumnValue)>,
     /// What the document has beside its members ([`DocumentRef::others`]).
     pub others: String,
 }
@@ -116,8 +118,17 @@ impl Document {
         self
     }
 
+    /// Adds a value of a column.
+    #[must_use]
+    pub fn with_column(mut self, column: impl Into<String>, value: ColumnValue) -> Document {
+        self.columns.push((column.into(), value));
+        self
+    }
+
     fn bytes(&self) -> usize {
-        self.values.iter().map(|(_, value)| value.len()).sum::<usize>() + self.id.len() + self.others.len()
+        let columns = size_of::<ColumnValue>() * self.columns.len();
+        let values = self.values.iter().map(|(_, value)| value.len()).sum::<usize>();
+        values + columns + self.id.len() + self.others.len()
     }
 }
 
@@ -151,7 +162,7 @@ impl IndexWriter {
     ///         let mut malformed = 0;
     ///         for line in piece.lines() {
     ///             match line.split_once('\t') {
-    ///                 Some((id, text)) => add(DocumentRef { id, values: &[(1, text)], others: "" })?,
+    ///                 Some((id, text)) => add(DocumentRef { id, values: &[(1, text)], ..Default::default() })?,
     ///                 None => malformed += 1,
     ///             }
     ///         }
@@ -213,10 +224,13 @@ impl IndexWriter {
             Ok(Some(piece).filter(|piece| !piece.is_empty()))
         };
         let add = |piece: Vec<Document>, add: &mut dyn FnMut(DocumentRef<'_>) -> Result<()>| {
-            piece.iter().try_for_each(|Document { id, values, others }| {
+            piece.iter().try_for_each(|Document { id, values, columns, others }| {
                 let values =
                     values.iter().map(|(name, value)| Ok((schema.member_named(name)?, value.as_str())));
-                add(DocumentRef { id, values: &values.collect::<Result<Vec<_>>>()?, others })
+                let values = values.collect::<Result<Vec<_>>>()?;
+                let columns = columns.iter().map(|(name, value)| Ok((schema.column_named(name)?, *value)));
+                let columns = columns.collect::<Result<Vec<_>>>()?;
+                add(DocumentRef { id, values: &values, columns: &columns, others })
             })
         };
         self.ingest(threads, piece, add, |()| Ok(()))

@@ -295,7 +295,7 @@ impl IndexWriter {
             values.into_iter().map(|(name, value)| Ok((self.schema.member_named(name.as_ref())?, value)));
         let values = numbered.collect::<Result<Vec<_>>>()?;
         let values: Vec<_> = values.iter().map(|(member, value)| (*member, value.as_ref())).collect();
-        self.add_document(DocumentRef { id, values: &values, others: "" })
+        self.add_document(DocumentRef { id, values: &values, ..DocumentRef::default() })
     }
 
     /// As [`IndexWriter::add`], for a document whose members are given by their numbers.

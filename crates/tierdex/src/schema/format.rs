@@ -2,13 +2,16 @@
 
 use super::field::{Analysis, Field, Language, NormKind, Tokenizer};
 use super::synonyms::Synonyms;
-use super::{Schema, Stored};
+use super::{Column, ColumnType, Schema, Stored};
 use crate::bytes::{ByteReader, push_bytes, push_varint};
 use crate::{Result, limits};
 use tierdex_codec::Codec;
 
 /// The first version in which a schema names the members of documents.
 const MEMBERS_VERSION: u16 = 7;
+
+/// The first version in which a schema has columns.
+const COLUMNS_VERSION: u16 = 9;
 
 /// What is stored, members, and title.
 type MembersOfSchema = (Stored, Vec<String>, Option<String>);
@@ -36,6 +39,8 @@ impl Schema {
             members.iter().for_each(|member| push_varint(out, *member as u64));
             field.write_settings(out);
         }
+        push_varint(out, self.columns.len() as u64);
+        self.columns.iter().for_each(|column| column.write(out));
     }
 
     /// Checksum of the schema in the format of the manifest: equal for equal schemas.
@@ -65,7 +70,8 @@ impl Schema {
                 Field::read_settings(view, version, name, members)
             })
             .collect::<Result<Vec<_>>>()?;
-        let schema = Schema { members, title, fields, stored };
+        let columns = if version < COLUMNS_VERSION { Vec::new() } else { read_columns(view)? };
+        let schema = Schema { members, title, fields, columns, stored };
         schema.validate().map_err(|error| view.corrupt(error.to_string()))?;
         Ok(schema)
     }
@@ -116,6 +122,23 @@ impl Field {
     }
 }
 
+impl Column {
+    fn write(&self, out: &mut Vec<u8>) {
+        push_bytes(out, self.name.as_bytes());
+        push_bytes(out, self.member.as_bytes());
+        out.push(self.values as u8);
+        out.push(u8::from(self.multi));
+    }
+
+    fn read(view: &mut ByteReader<'_>) -> Result<Column> {
+        let name = view.string(limits::FIELD_NAME_BYTES_MAX)?.to_string();
+        let member = view.string(limits::MEMBER_NAME_BYTES_MAX)?.to_string();
+        let values = ColumnType::from_id(u64::from(view.u8()?));
+        let values = values.ok_or_else(|| view.corrupt("unknown type of a column"))?;
+        Ok(Column { name, member, values, multi: read_flag(view)? })
+    }
+}
+
 impl Analysis {
     fn read(view: &mut ByteReader<'_>) -> Result<Analysis> {
         let tokenizer = match view.u8()? {
@@ -138,6 +161,14 @@ impl Analysis {
             .collect::<Result<Vec<_>>>()?;
         Ok(Analysis { tokenizer, fold_accents, stop_words, stemmer })
     }
+}
+
+fn read_columns(view: &mut ByteReader<'_>) -> Result<Vec<Column>> {
+    let count = view.varint()?;
+    if count > limits::COLUMNS_MAX as u64 {
+        return Err(view.corrupt("impossible number of columns"));
+    }
+    (0..count).map(|_| Column::read(view)).collect()
 }
 
 /// What documents consisted of before they had members: a title and a text.

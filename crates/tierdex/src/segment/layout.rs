@@ -1,10 +1,16 @@
 //! Definitions shared by the writers and readers of a segment: kinds and names of files, and the manifest
 //! entries of segments and files.
 
+mod column;
+
 use crate::bytes::{ByteReader, push_varint};
-use crate::{Error, Result, limits, schema::Field};
+use crate::schema::{Field, Schema};
+use crate::{Error, Result, limits};
 use siphasher::sip::SipHasher13;
 use tierdex_codec::Codec;
+pub use column::{
+    CHUNK_HEADER_BYTES, COLUMN_ENTRY_BYTES, COLUMN_TAIL_LEN, ColumnEntry, ColumnTail, Presence,
+};
 use tierdex_io::{Identity, PAGE, Seal};
 
 /// Kinds of files. The values are stored in the envelope of each file.
@@ -36,6 +42,8 @@ pub enum FileKind {
     DeletedStatistics = 12,
     /// A list of the files from which documents were read, in a file with a number of its own.
     InputFiles = 13,
+    /// Values of a column.
+    Column = 14,
 }
 
 impl FileKind {
@@ -59,12 +67,14 @@ impl FileKind {
             FileKind::Deletes => "deletes",
             FileKind::DeletedStatistics => "deleted-statistics",
             FileKind::InputFiles => "input-files",
+            FileKind::Column => "column",
         }
     }
 
     /// All kinds of files that are written with a segment and share its number.
     pub fn of_segment() -> impl Iterator<Item = FileKind> {
-        FileKind::OF_FIELD.into_iter().chain([FileKind::Ids, FileKind::Stored, FileKind::Keys])
+        let others = [FileKind::Column, FileKind::Ids, FileKind::Stored, FileKind::Keys];
+        FileKind::OF_FIELD.into_iter().chain(others)
     }
 
     /// Kinds of files that have numbers of their own.
@@ -72,16 +82,26 @@ impl FileKind {
         [FileKind::Deletes, FileKind::DeletedStatistics, FileKind::InputFiles]
     }
 
-    /// Whether a segment has one file of this kind for each field, rather than one for all fields.
-    pub fn of_field(self) -> bool {
-        FileKind::OF_FIELD.contains(&self)
+    /// Largest number of files of this kind of a segment: one for each field, one for each column, or one.
+    fn count_max(self) -> usize {
+        match self {
+            FileKind::Column => limits::COLUMNS_MAX,
+            kind if FileKind::OF_FIELD.contains(&kind) => limits::FIELDS_MAX,
+            _ => 1,
+        }
+    }
+
+    /// Whether a segment may have several files of this kind, which have the number of a field or of a column
+    /// in their names.
+    pub fn has_field_number(self) -> bool {
+        self.count_max() > 1
     }
 }
 
-/// Name of a file of a segment: `NUMBER.FIELD.KIND`, or `NUMBER.KIND` if all fields share it. The number is
-/// that of the segment, or of the file if it has one of its own.
+/// Name of a file of a segment: `NUMBER.FIELD.KIND`, `NUMBER.COLUMN.column`, or `NUMBER.KIND` if there is one
+/// only. The number is that of the segment, or of the file if it has one of its own.
 pub fn file_name(segment: u64, field: usize, kind: FileKind) -> String {
-    if kind.of_field() {
+    if kind.has_field_number() {
         format!("{segment:016x}.{field}.{}", kind.name())
     } else {
         format!("{segment:016x}.{}", kind.name())
@@ -93,14 +113,14 @@ pub fn parse_file_name(name: &str) -> Option<(u64, usize, FileKind)> {
     let (segment, rest) = name.split_once('.')?;
     let segment = u64::from_str_radix(segment, 16).ok()?;
     let (field, kind) = rest.split_once('.').unwrap_or(("0", rest));
-    let field = field.parse().ok().filter(|field| *field < limits::FIELDS_MAX)?;
     let kind = FileKind::of_segment().chain(FileKind::numbered()).find(|of| of.name() == kind)?;
+    let field = field.parse().ok().filter(|field| *field < kind.count_max())?;
     (file_name(segment, field, kind) == name).then_some((segment, field, kind))
 }
 
 /// The identity that a file of a segment has in its header, which is checked when the file is opened.
 pub fn identity(segment: u64, field: usize, kind: FileKind) -> Identity {
-    Identity { kind: kind as u8, field: if kind.of_field() { field as u8 } else { 0 }, segment }
+    Identity { kind: kind as u8, field: if kind.has_field_number() { field as u8 } else { 0 }, segment }
 }
 
 /// What the manifest says about a file of a segment.
@@ -108,7 +128,7 @@ pub fn identity(segment: u64, field: usize, kind: FileKind) -> Identity {
 pub struct FileMeta {
     /// Kind of the file.
     pub kind: FileKind,
-    /// Number of the field, 0 for files shared by all fields.
+    /// Number of the field or of the column, 0 for files of the whole segment.
     pub field: usize,
     /// Length and checksum of the file.
     pub seal: Seal,
@@ -185,7 +205,8 @@ pub struct SegmentMeta {
     /// Statistics of each field with which the segment was written: the first fields of the schema. No
     /// document of the segment has a token in a field that was added later.
     pub fields: Vec<FieldStats>,
-    /// All files, in order of fields and kinds.
+    /// All files: those of the fields in order of fields and kinds, those of columns of which a document has a
+    /// value, the others.
     pub files: Vec<FileMeta>,
 }
 
@@ -195,9 +216,10 @@ impl SegmentMeta {
         self.fields.get(field).copied().unwrap_or_default()
     }
 
-    /// The file of this kind, if the segment has one; `field` is ignored for files shared by all fields.
+    /// The file of this kind, if the segment has one, of this field or column; `field` is ignored for files of
+    /// the whole segment.
     pub fn file(&self, field: usize, kind: FileKind) -> Option<FileMeta> {
-        self.files.iter().copied().find(|file| file.kind == kind && (!kind.of_field() || file.field == field))
+        self.files.iter().copied().find(|file| file.kind == kind && (!kind.has_field_number() || file.field == field))
     }
 
     /// Appends the encoded manifest entry.
@@ -222,9 +244,9 @@ impl SegmentMeta {
         }
     }
 
-    /// Decodes an entry written by [`SegmentMeta::write`], for a schema of `fields_max` fields, in the format
-    /// of this version.
-    pub fn read(view: &mut ByteReader<'_>, fields_max: usize, version: u16) -> Result<SegmentMeta> {
+    /// Decodes an entry written by [`SegmentMeta::write`], for this schema, in the format of this version.
+    pub fn read(view: &mut ByteReader<'_>, schema: &Schema, version: u16) -> Result<SegmentMeta> {
+        let (fields_max, columns) = (schema.fields.len(), schema.columns.len());
         let id = view.varint()?;
         let documents = view.varint32()?;
         let analysis = if version < ANALYSIS_VERSIONS { 0 } else { view.varint32()? };
@@ -234,17 +256,17 @@ impl SegmentMeta {
         }
         let fields = (0..fields).map(|_| read_field_stats(view)).collect::<Result<Vec<_>>>()?;
         let count = view.varint()?;
-        let files_max = FileKind::OF_FIELD.len() * fields.len() + FILES_OF_ALL_FIELDS_MAX;
+        let files_max = FileKind::OF_FIELD.len() * fields.len() + columns + FILES_OF_SEGMENT_MAX;
         if count > files_max as u64 {
             return Err(view.corrupt("too many files in a segment"));
         }
-        let files = (0..count).map(|_| read_file_meta(view, fields.len())).collect::<Result<Vec<_>>>()?;
+        let files = (0..count).map(|_| read_file_meta(view, fields.len(), columns)).collect::<Result<Vec<_>>>()?;
         Ok(SegmentMeta { id, documents, analysis, fields, files })
     }
 }
 
-/// Largest number of files of a segment that all fields share: `ids`, `stored` and `keys`.
-const FILES_OF_ALL_FIELDS_MAX: usize = 3;
+/// Largest number of files of a whole segment: `ids`, `stored` and `keys`.
+const FILES_OF_SEGMENT_MAX: usize = 3;
 
 /// The last version in which every segment has all fields of the schema.
 const ALL_FIELDS_VERSION: u16 = 6;
@@ -266,13 +288,13 @@ fn read_field_stats(view: &mut ByteReader<'_>) -> Result<FieldStats> {
     Ok(stats)
 }
 
-fn read_file_meta(view: &mut ByteReader<'_>, fields: usize) -> Result<FileMeta> {
+fn read_file_meta(view: &mut ByteReader<'_>, fields: usize, columns: usize) -> Result<FileMeta> {
     let number = view.u8()?;
     let kind = FileKind::of_segment().find(|&kind| kind as u8 == number);
     let kind = kind.ok_or_else(|| view.corrupt("unknown kind of file"))?;
     let field = usize::from(view.u8()?);
-    if field >= fields {
-        return Err(view.corrupt("file of a field that the segment does not have"));
+    if field >= if kind == FileKind::Column { columns } else { fields } {
+        return Err(view.corrupt("file of a field or column that the segment does not have"));
     }
     let seal = Seal { len: view.varint()?, crc: view.u32()? };
     Ok(FileMeta { kind, field, seal })

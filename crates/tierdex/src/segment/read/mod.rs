@@ -5,6 +5,8 @@
 //! to unbounded memory use.
 
 mod block_list;
+mod column;
+mod column_block;
 mod counted;
 mod deletes;
 mod ids;
@@ -22,6 +24,8 @@ mod unpack;
 mod walk;
 
 pub use block_list::{BlockList, BlockLocation, ListPart};
+pub use column::{ColumnDirectory, ColumnReader};
+pub use column_block::{BlockBits, BlockValues};
 pub use counted::CountedSource;
 pub use deletes::open_deletes;
 pub(crate) use deletes::{open_deleted_documents, open_deletes_sharing};
@@ -53,6 +57,8 @@ pub struct Segment {
     ids: IdsReader,
     keys: Option<KeysReader>,
     stored: Option<StoredReader>,
+    /// Those of which a document has a value, in the order of their numbers.
+    columns: Vec<ColumnReader>,
 }
 
 /// The files of one field of an open segment.
@@ -94,7 +100,13 @@ impl Segment {
                 Some(StoredReader::open(file, meta.documents, schema.stored_members())?)
             }
         };
-        Ok(Segment { fields, ids, keys, stored, meta })
+        let has_values = |(number, _): &(usize, _)| meta.file(*number, FileKind::Column).is_some();
+        let columns = schema.columns.iter().enumerate().filter(has_values).map(|(number, column)| {
+            let file = open_file(disk, &meta, number, FileKind::Column)?;
+            ColumnReader::open(file, number, column, meta.documents)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Segment { fields, ids, keys, stored, columns, meta })
     }
 
     /// Manifest entry of the segment.
@@ -144,8 +156,8 @@ impl Segment {
         self.fields.iter().try_for_each(|field| Ok(field.skips.load_into(arena.as_deref_mut())?))
     }
 
-    /// Makes page checksums, page indexes of dictionaries and norms resident, in `arena` if given, so that
-    /// verifying a read needs no further read.
+    /// Makes page checksums, page indexes of dictionaries, norms and directories of columns resident, in
+    /// `arena` if given, so that verifying a read needs no further read.
     pub fn load_checksums_and_norms(&self, mut arena: Option<&mut Arena>) -> Result<()> {
         // Checksums first: the reads that follow verify pages with them.
         self.files().try_for_each(|file| file.load_tables(arena.as_deref_mut()))?;
@@ -153,7 +165,7 @@ impl Segment {
             field.terms.load_page_index(arena.as_deref_mut())?;
             field.load_norms(arena.as_deref_mut())?;
         }
-        Ok(())
+        self.columns.iter().try_for_each(|column| column.load_directory(arena.as_deref_mut()).map(|_| ()))
     }
 
     /// The fields with which the segment was written, in schema order.
@@ -176,6 +188,16 @@ impl Segment {
         self.stored.as_ref()
     }
 
+    /// The column with this number in the schema; `None` if no document of the segment has a value.
+    pub fn column(&self, number: usize) -> Option<&ColumnReader> {
+        self.columns.iter().find(|column| column.number() == number)
+    }
+
+    /// The columns of which a document has a value, in the order of their numbers.
+    pub fn columns(&self) -> &[ColumnReader] {
+        &self.columns
+    }
+
     /// Bytes read from the files of the segment so far, in whole pages.
     pub fn bytes_read(&self) -> u64 {
         self.files().map(SealedFile::bytes_read).sum()
@@ -186,7 +208,8 @@ impl Segment {
         let of_fields = self.fields.iter().flat_map(|field| {
             [field.terms.file(), &field.skips, &field.postings].into_iter().chain(&field.positions)
         });
-        of_fields.chain([self.ids.file()]).chain(self.keys.as_ref().map(KeysReader::file))
+        let columns = self.columns.iter().map(ColumnReader::file);
+        of_fields.chain(columns).chain([self.ids.file()]).chain(self.keys.as_ref().map(KeysReader::file))
     }
 
     /// All open files.
@@ -194,7 +217,8 @@ impl Segment {
         let fields = self.fields.iter().flat_map(FieldReader::files);
         let keys = self.keys.as_ref().map(|keys| &**keys.file());
         let stored = self.stored.as_ref().map(|stored| &**stored.file());
-        fields.chain([&**self.ids.file()]).chain(keys).chain(stored)
+        let columns = self.columns.iter().map(|column| &**column.file());
+        fields.chain(columns).chain([&**self.ids.file()]).chain(keys).chain(stored)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writers of the files of a segment. The reader of each is the module of the same name in `read/`.
 
+mod column;
 mod deletes;
 mod encoded;
 mod field;
@@ -12,6 +13,7 @@ mod stored;
 mod superblock;
 mod terms;
 
+pub use column::{ColumnBuffer, ColumnTarget, DocumentValuesBody, write_column};
 pub use deletes::{write_deleted_statistics, write_deletes};
 pub use encoded::{EncodedLists, LISTS_SENT_BYTES, ListsSender};
 pub(crate) use field::default_share;
