@@ -44,6 +44,7 @@ mod score;
 mod search;
 mod streamvbyte;
 mod vbyte;
+mod wide;
 
 pub use bitmap::BitmapView;
 use bitpack::Layout;
@@ -58,6 +59,7 @@ pub use score::{
     copy_marked, drain_at_least, keep_at_least, keep_marked, largest, mark_positive, values_at_least,
 };
 pub use search::{add_one, intersect, is_increasing};
+pub use wide::{WideBlock, WideView};
 
 /// The number of set bits in `bytes`.
 pub fn count_ones(bytes: &[u8]) -> usize {

@@ -50,7 +50,9 @@ use crate::bitpack::{Layout, WIDTH_MAX, packed_len};
 use crate::block::{BLOCK, Intersection, MARGIN_MAX, RunPair, Selection, Survivors, ValueRun};
 use crate::{error::Result, saturation::Saturation};
 pub use select::KernelError;
-pub(crate) use table::{Bitmap, Exceptions, GapBuffer, Packed, PforLoops, StoredBitmap};
+pub(crate) use table::{
+    Bitmap, Exceptions, GapBuffer, OffsetRange, Packed, PackedOffsets, PforLoops, StoredBitmap,
+};
 use table::{KernelTable, RunBlock, SparseBitmap, WidthCounts, loops};
 
 /// The vector loops for one instruction set. A value of this type exists only if the CPU can run them.

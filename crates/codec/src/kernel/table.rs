@@ -93,6 +93,13 @@ macro_rules! loops {
                 [scores.len() == values.len() && from <= values.len()];
             /// Moves the largest `k` keys to the front; see [`crate::largest`].
             largest(keys: &mut [u64], k: usize, scratch: &mut Vec<u64>) -> u64 [k <= keys.len()];
+            /// Sets the bits of the offsets in a range; see [`crate::WideView::between`]. Bits from the
+            /// number of offsets on are unspecified.
+            offsets_within(offsets: &PackedOffsets, range: OffsetRange) -> [u64; 4]
+                [offsets.is_consistent()];
+            /// The sums of `smallest` and the offsets; see [`crate::WideView::decode`].
+            decode_offsets(offsets: &PackedOffsets, smallest: u64, out: &mut [u64])
+                [offsets.is_consistent() && out.len() == offsets.len];
         }
     };
 }
@@ -153,10 +160,52 @@ impl Packed<'_> {
     /// Panics unless lengths and widths are consistent for `n` values.
     #[inline]
     pub(super) fn assert_consistent(&self, n: usize) {
+        assert!(self.is_consistent(n));
+    }
+
+    /// Whether lengths and widths are consistent for `n` values.
+    #[inline]
+    fn is_consistent(&self, n: usize) -> bool {
         let exact = self.bytes.len() == packed_len(n, self.width);
         let high_width = self.patch.as_ref().map_or(1, |patch| patch.width);
         let fits = high_width > 0 && self.width.saturating_add(high_width) <= WIDTH_MAX;
-        assert!(n <= BLOCK && self.width <= WIDTH_MAX && exact && (self.patch.is_none() || fits));
+        n <= BLOCK && self.width <= WIDTH_MAX && exact && (self.patch.is_none() || fits)
+    }
+}
+
+/// Packed offsets of up to 64 bits: the low 32 bits of each, and the others. Neither has further steps.
+#[derive(Clone, Copy)]
+pub(crate) struct PackedOffsets<'a> {
+    pub(crate) low: Packed<'a>,
+    /// The bits from 32 on; none if its width is 0.
+    pub(crate) high: Packed<'a>,
+    /// Number of offsets.
+    pub(crate) len: usize,
+}
+
+impl PackedOffsets<'_> {
+    /// Whether lengths and widths are consistent.
+    #[inline]
+    pub(super) fn is_consistent(&self) -> bool {
+        let plain = |plane: &Packed| {
+            plane.layout == Layout::Vertical && plane.patch.is_none() && plane.after.is_none()
+        };
+        [&self.low, &self.high].into_iter().all(|plane| plain(plane) && plane.is_consistent(self.len))
+    }
+}
+
+/// The offsets from `first` to `first + span`, which is not above `u64::MAX`.
+#[derive(Clone, Copy)]
+pub(crate) struct OffsetRange {
+    pub(crate) first: u64,
+    pub(crate) span: u64,
+}
+
+impl OffsetRange {
+    /// The offsets from `first` to `last` that are at most `most`, if there are any.
+    #[inline]
+    pub(crate) fn clipped(first: u64, last: u64, most: u64) -> Option<OffsetRange> {
+        last.min(most).checked_sub(first).map(|span| OffsetRange { first, span })
     }
 }
 

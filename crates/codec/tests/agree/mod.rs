@@ -5,6 +5,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod wide;
+
 use tierdex_codec::{BLOCK, Codec, DecodeError, Kernel};
 
 /// The values and the number of bytes consumed, or the error.

@@ -20,7 +20,7 @@ mod sums;
 mod vbyte;
 mod widths;
 
-use super::table::KernelTable;
+use super::{scalar, table::KernelTable};
 
 pub(super) static TABLE: KernelTable = KernelTable {
     name: "avx2",
@@ -57,6 +57,8 @@ pub(super) static TABLE: KernelTable = KernelTable {
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
     copy_marked: bitmap::copy_marked,
+    offsets_within: scalar::wide::offsets_within,
+    decode_offsets: scalar::wide::decode_offsets,
 };
 
 /// The table of this kernel, if the CPU has every instruction set that the kernel needs.

@@ -11,6 +11,7 @@ pub(super) mod streamvbyte;
 pub(super) mod sums;
 mod unpack;
 pub(super) mod vbyte;
+pub(super) mod wide;
 pub(super) mod widths;
 
 use super::table::KernelTable;
@@ -50,4 +51,6 @@ pub(super) static TABLE: KernelTable = KernelTable {
     copy_marked: bitmap::copy_marked,
     keep_at_least: score::keep_at_least,
     largest: score::largest,
+    offsets_within: wide::offsets_within,
+    decode_offsets: wide::decode_offsets,
 };
