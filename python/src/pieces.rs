@@ -91,7 +91,7 @@ impl Piece {
                 (member, &self.text[from..end])
             }));
             let id = &self.text[last.text..ends.id];
-            add(DocumentRef { id, values: &values, others: &self.text[start..ends.text] })?;
+            add(DocumentRef { id, values: &values, columns: &[], others: &self.text[start..ends.text] })?;
             last = *ends;
         }
         Ok(())

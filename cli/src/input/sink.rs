@@ -123,7 +123,7 @@ impl<'a> Sink<'a> {
     /// Adds a document under the current id. [`Error::TooLarge`] is a problem of this document, other errors
     /// are returned.
     fn add(&mut self, values: &[(usize, &str)], others: &str, origin: Origin<'_>) -> tierdex::Result<()> {
-        match (self.add)(DocumentRef { id: &self.id, values, others }) {
+        match (self.add)(DocumentRef { id: &self.id, values, columns: &[], others }) {
             Ok(()) => self.report.add_document(&self.id),
             Err(Error::TooLarge(message)) => {
                 let kind = ProblemKind::TooLarge;

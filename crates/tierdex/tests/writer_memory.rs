@@ -22,7 +22,7 @@ fn fill_batch(fields: usize) -> (usize, usize) {
     for number in 0u32.. {
         let word = |at: u32| format!("w{:x}", (1000 * number + at).wrapping_mul(2654435761) >> 22);
         let text = (0..1000).map(word).collect::<Vec<_>>().join(" ");
-        batch.add(DocumentRef { id: "id", values: &[(1, &text)], others: "" }).unwrap();
+        batch.add(DocumentRef { id: "id", values: &[(1, &text)], ..DocumentRef::default() }).unwrap();
         if batch.is_full() {
             break;
         }

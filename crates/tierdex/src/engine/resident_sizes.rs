@@ -1,9 +1,9 @@
-//! Sizes of the metadata of segments: dictionaries, skip data, norms, page checksums.
+//! Sizes of the metadata of segments: dictionaries, skip data, norms, directories of columns, page checksums.
 
 use super::memory_report::{DICTIONARIES, LISTS, MemoryUse};
 use super::meta_tier::{MetaTier, MetadataLocation};
 use crate::index::Index;
-use crate::segment::read::{FieldReader, KeysReader, Segment, StoredReader};
+use crate::segment::read::{ColumnReader, FieldReader, KeysReader, Segment, StoredReader};
 use tierdex_io::{Arena, SealedFile};
 
 /// Bytes of the metadata of one segment or of several.
@@ -13,7 +13,7 @@ pub struct ResidentSizes {
     pub terms: u64,
     /// Skip data.
     pub skips: u64,
-    /// Documents, frequencies and positions, resident if the whole index is.
+    /// Documents, frequencies, positions and values of columns, resident if the whole index is.
     pub lists: u64,
     /// Lengths of documents.
     pub norms: u64,
@@ -21,6 +21,8 @@ pub struct ResidentSizes {
     pub term_index: u64,
     /// Prefix keys of terms, resident if dictionaries are.
     pub restart_keys: u64,
+    /// Directories of columns.
+    pub column_directories: u64,
     /// Page checksums.
     pub checksums: u64,
     /// First documents of the pages of the index of external ids, first hashes of the pages of keys, and
@@ -55,6 +57,12 @@ impl ResidentSizes {
         self.checksums +=
             segment.files().map(|file| Arena::allocation_bytes(file.table_bytes())).sum::<u64>();
         segment.fields().iter().for_each(|field| self.add_field(field));
+        segment.columns().iter().for_each(|column| self.add_column(column));
+    }
+
+    fn add_column(&mut self, column: &ColumnReader) {
+        self.column_directories += Arena::allocation_bytes(column.memory());
+        self.lists += Arena::allocation_bytes(payload_bytes(column.file()));
     }
 
     fn add_field(&mut self, field: &FieldReader) {
@@ -88,6 +96,9 @@ impl ResidentSizes {
             rows.push(row(LISTS, self.lists, &of_tier));
         }
         rows.push(row("norms", self.norms, &region));
+        if self.column_directories > 0 {
+            rows.push(row("directories of columns", self.column_directories, &region));
+        }
         rows
     }
 
@@ -123,7 +134,7 @@ impl ResidentSizes {
 
     /// Bytes that are resident in every tier, in the region if there is one.
     fn always(&self) -> u64 {
-        self.term_index + self.norms + self.checksums
+        self.term_index + self.norms + self.column_directories + self.checksums
     }
 }
 

@@ -75,7 +75,7 @@ fn analyse_again(
         for (member, of_member) in members.iter().enumerate() {
             values.extend(of_member.iter().map(|value| (member, value.as_str())));
         }
-        analysis.batch.add(DocumentRef { id: "", values: &values, others: "" })?;
+        analysis.batch.add(DocumentRef { values: &values, ..DocumentRef::default() })?;
         if analysis.batch.is_full() { analysis.add_batch(&mut builder) } else { Ok(()) }
     })?;
     analysis.add_batch(&mut builder)?;

@@ -92,7 +92,7 @@ where
 ///
 /// let document = Document::new(17).with("title", "Disks").with("text", "A solid state disk.");
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// External id, up to 4,096 bytes. Ids may repeat, unless the index is updatable: then the last document
     /// with an id replaces the others.

@@ -120,9 +120,8 @@ impl Manifest {
         if count > SEGMENTS_MAX as u64 {
             return Err(view.corrupt("too many segments"));
         }
-        let fields = schema.fields.len();
         let segments = (0..count)
-            .map(|_| ManifestSegment::read(&mut view, fields, version))
+            .map(|_| ManifestSegment::read(&mut view, &schema, version))
             .collect::<Result<Vec<_>>>()?;
         let input_files = if version < UPDATABLE_VERSION { None } else { read_input_files(&mut view)? };
         view.finish()?;
@@ -291,13 +290,14 @@ mod tests {
         let removable = "\
             manifest-000000000000000a manifest-000000000000000a.tmp \
             manifest-000000000000000a.1f3.tmp 0000000000000001.0.terms \
-            0000000000000001.63.positions 0000000000000001.0.docs 0000000000000001.0.freqs \
+            0000000000000001.63.positions 0000000000000001.255.column 0000000000000001.0.docs 0000000000000001.0.freqs \
             00000000000000ff.ids 0000000000000001.stored 0000000000000001.keys \
             0000000000000002.deletes 0000000000000003.deleted-statistics 0000000000000004.input-files";
         for name in removable.split(' ') {
             assert!(is_removable(name), "{name}");
         }
         let kept = "\
+            0000000000000001.64.positions 0000000000000001.256.column 0000000000000001.column \
             0000000000000001.0.keys 0000000000000002.0.deletes 0000000000000003.1.deleted-statistics \
             write.lock notes.txt manifest-a manifest-a.1.tmp manifest-000000000000000a.1f3 \
             0000000000000001 0000000000000001.x.terms 0000000000000001.0.0.terms \

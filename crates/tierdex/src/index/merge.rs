@@ -3,6 +3,7 @@
 //! Only stored documents may be grouped into blocks in another way: blocks without deleted documents are
 //! copied as they are.
 
+mod columns;
 mod live;
 mod stored;
 
@@ -13,7 +14,7 @@ use super::segment_terms::SegmentTerms;
 use crate::cursor::{NO_DOCUMENT, PostingsCursor};
 use crate::segment::read::{FILES, KeysInput, MergedKeys, Norms};
 use crate::segment::write::{
-    FieldTarget, FieldWriter, IdsWriter, PostingsWriter, TermsEncoder, write_keys, write_norms,
+    ColumnTarget, FieldTarget, FieldWriter, IdsWriter, PostingsWriter, TermsEncoder, write_keys, write_norms,
 };
 use crate::segment::{FileMeta, SegmentMeta, layout::too_many_documents};
 use crate::{Error, Result, limits::DOCUMENTS_MAX, schema::NormKind, schema::Schema, schema::Stored};
@@ -62,8 +63,32 @@ pub(super) fn merge_segments(
         meta.files.extend(files);
         meta.files.push(norms);
     }
+    for (number, column) in schema.columns.iter().enumerate() {
+        let target = ColumnTarget { disk, segment: id, number, column };
+        meta.files.extend(columns::merge_column(target, &inputs, threads.stop)?);
+    }
+    meta.files.push(merge_ids(disk, &inputs, id, documents, threads)?);
+    if schema.stored != Stored::Nothing {
+        let (file, added) = stored::merge_stored(disk, schema, &inputs, id, threads.stop)?;
+        check_equal("stored documents", u64::from(documents), u64::from(added))?;
+        meta.files.push(file);
+    }
+    if has_keys {
+        meta.files.push(merge_keys(disk, &inputs, id, threads)?);
+    }
+    Ok(Some(meta))
+}
+
+/// Merges the external ids of the live documents, of which there are `documents`.
+fn merge_ids(
+    disk: &dyn Disk,
+    inputs: &[LiveDocuments<'_>],
+    id: u64,
+    documents: u32,
+    threads: EncodingThreads<'_>,
+) -> Result<FileMeta> {
     let (mut ids, mut added) = (IdsWriter::create(disk, id)?, 0);
-    for input in &inputs {
+    for input in inputs {
         threads.stop.check()?;
         let mut numbers = 0..input.segment().documents();
         input.segment().ids().for_each(|id| match numbers.next() {
@@ -75,16 +100,7 @@ pub(super) fn merge_segments(
         })?;
     }
     check_equal("documents", u64::from(documents), added)?;
-    meta.files.push(ids.finish()?);
-    if schema.stored != Stored::Nothing {
-        let (file, added) = stored::merge_stored(disk, schema, &inputs, id, threads.stop)?;
-        check_equal("stored documents", u64::from(documents), u64::from(added))?;
-        meta.files.push(file);
-    }
-    if has_keys {
-        meta.files.push(merge_keys(disk, &inputs, id, threads)?);
-    }
-    Ok(Some(meta))
+    ids.finish()
 }
 
 /// Merges the keys of the live documents.

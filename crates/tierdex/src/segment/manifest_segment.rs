@@ -2,7 +2,7 @@
 
 use super::layout::{FileKind, FileMeta, SegmentMeta, file_name, identity};
 use crate::bytes::{ByteReader, push_varint};
-use crate::{Result, limits::DELETES_LAYERS_MAX};
+use crate::{Result, limits::DELETES_LAYERS_MAX, schema::Schema};
 use std::ops::Deref;
 use tierdex_io::{Disk, Identity, Seal, SealedFile};
 
@@ -83,10 +83,9 @@ impl ManifestSegment {
         deletes.layers.iter().for_each(|layer| layer.write(out));
     }
 
-    /// Decodes an entry written by [`ManifestSegment::write`], for a schema of `fields_max` fields, in the
-    /// format of this version.
-    pub fn read(view: &mut ByteReader<'_>, fields_max: usize, version: u16) -> Result<ManifestSegment> {
-        let meta = SegmentMeta::read(view, fields_max, version)?;
+    /// Decodes an entry written by [`ManifestSegment::write`], for this schema, in the format of this version.
+    pub fn read(view: &mut ByteReader<'_>, schema: &Schema, version: u16) -> Result<ManifestSegment> {
+        let meta = SegmentMeta::read(view, schema, version)?;
         let documents = if version < DELETES_VERSION { 0 } else { view.varint32()? };
         if documents == 0 {
             return Ok(ManifestSegment { meta, deletes: None });

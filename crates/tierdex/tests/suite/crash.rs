@@ -210,7 +210,7 @@ fn uncommitted_documents_leave_nothing_behind() {
     let mut writer: IndexWriter =
         crate::support::open_writer(&shared, &script.schema, tierdex::OpenMode::Append);
     let mut batch = crate::support::new_batch(&writer);
-    batch.add(DocumentRef { id: "never", values: &[(1, "w0 committed")], others: "" }).unwrap();
+    batch.add(DocumentRef { id: "never", values: &[(1, "w0 committed")], ..DocumentRef::default() }).unwrap();
     writer.push(batch.seal().unwrap()).unwrap();
     for image in crash_images(0..20) {
         assert_eq!(script.verify(&disk.crash(image), outcome.acknowledged), Ok(script.generations()));

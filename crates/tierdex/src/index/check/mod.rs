@@ -1,5 +1,6 @@
 //! Checks an index: all bytes against their checksums, then all structures against each other.
 
+mod columns;
 mod deletes;
 mod documents;
 mod field;
@@ -128,6 +129,7 @@ fn check_segment(
         report.postings += stats.postings;
     }
     documents::check_documents(&segment)?;
+    columns::check_columns(&segment)?;
     if let (Some(keys), Some(seed)) = (segment.keys(), &manifest.key_seed) {
         keys::check_keys(keys, segment.ids(), seed, of.documents)?;
     }

@@ -143,7 +143,7 @@ impl Segment {
             field.terms.load_page_index(Some(arena))?;
             field.terms.load_pages(Some(arena))?;
         }
-        Ok(())
+        self.columns.iter().try_for_each(|column| Ok(column.file().load_into(Some(&mut *arena))?))
     }
 
     /// Makes the term dictionaries resident, in `arena` if given.
