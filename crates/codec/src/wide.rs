@@ -146,10 +146,13 @@ impl WideView<'_> {
         let PackedOffsets { low, high, len } = &self.offsets;
         assert!(index < *len, "the block has {len} values, and none at {index}");
         let vertical = *len == BLOCK;
-        let mut offset = u64::from(packed_value(low, vertical, index));
-        if high.width > 0 {
-            offset |= u64::from(packed_value(high, vertical, index)) << WIDTH_MAX;
-        }
+        let offset = if high.width == 0 {
+            packed_value(low, vertical, index)
+        } else {
+            // The low plane has whole words, in the order of the values in both layouts.
+            let words = low.bytes.as_chunks::<4>().0;
+            packed_value(high, vertical, index) << WIDTH_MAX | u64::from(u32::from_le_bytes(words[index]))
+        };
         self.smallest.wrapping_add(offset)
     }
 
@@ -215,18 +218,23 @@ fn first_bits(mut bits: [u64; 4], n: usize) -> [u64; 4] {
 
 /// The packed value at an index below the number of values.
 #[inline]
-fn packed_value(plane: &Packed, vertical: bool, index: usize) -> u32 {
+fn packed_value(plane: &Packed, vertical: bool, index: usize) -> u64 {
+    let width = plane.width as usize;
     let bits = if vertical {
-        let bit = index / 8 * plane.width as usize;
-        let word = bit / 32 * 8 + index % 8;
-        let words = plane.bytes.as_chunks::<4>().0;
-        let word_at = |k: usize| u64::from(u32::from_le_bytes(words.get(k).copied().unwrap_or_default()));
-        // The bits that follow in the next word of the lane, if there is one.
-        (word_at(word + 8) << 32 | word_at(word)) >> (bit % 32)
+        vertical_bits(plane.bytes, index % 8, index / 8 * width)
     } else {
-        horizontal_bits(plane.bytes, index * plane.width as usize)
+        horizontal_bits(plane.bytes, index * width)
     };
-    (bits & ((1 << plane.width) - 1)) as u32
+    bits & ((1 << width) - 1)
+}
+
+/// The bits of a lane from one on: at least 32, or all that there are.
+#[inline]
+fn vertical_bits(bytes: &[u8], lane: usize, bit: usize) -> u64 {
+    let words = bytes.as_chunks::<4>().0;
+    let first = bit / 32 * 8 + lane;
+    let word_at = |k: usize| words.get(k).map_or(0, |word| u64::from(u32::from_le_bytes(*word)));
+    (word_at(first + 8) << 32 | word_at(first)) >> (bit % 32)
 }
 
 /// The bits from one on: at least 57, or all that there are.

@@ -190,11 +190,13 @@ impl PackedOffsets<'_> {
         let plain = |plane: &Packed| {
             plane.layout == Layout::Vertical && plane.patch.is_none() && plane.after.is_none()
         };
-        [&self.low, &self.high].into_iter().all(|plane| plain(plane) && plane.is_consistent(self.len))
+        let all = [&self.low, &self.high].into_iter();
+        let consistent = |plane: &Packed| plain(plane) && plane.is_consistent(self.len);
+        all.into_iter().all(consistent) && (self.high.width == 0 || self.low.width == WIDTH_MAX)
     }
 }
 
-/// The offsets from `first` to `first + span`, which is not above `u64::MAX`.
+/// The offsets from `first` to `first + span`, which has at most as many bits as the offsets have.
 #[derive(Clone, Copy)]
 pub(crate) struct OffsetRange {
     pub(crate) first: u64,

@@ -20,6 +20,7 @@ mod stream;
 mod streamvbyte;
 mod sums;
 mod vbyte;
+mod wide;
 mod widths;
 
 use super::{avx2, table::KernelTable};
@@ -39,6 +40,8 @@ static TABLE: KernelTable = KernelTable {
     find_in_bitmap: bitmap::find_in_bitmap,
     score_bitmap: bitmap::score_bitmap,
     values_at_least: score::values_at_least,
+    offsets_within: wide::offsets_within,
+    decode_offsets: wide::decode_offsets,
     ..TABLE_F
 };
 
