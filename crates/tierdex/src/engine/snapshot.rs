@@ -9,8 +9,9 @@ use super::part_sizes::{IDS_OUTPUT_BYTES, PREVIEW_BYTES};
 use super::pool::{MemoryPool, PoolUse, Reservation};
 use super::{resident_sizes::ResidentSizes, settings::EngineSettings};
 use crate::index::{HitIds, Index, SearchHit, Searcher, StoredDocument};
+use crate::schema::{ColumnValue, Schema};
 use crate::segment::{SegmentDeletes, read::FILES, read::OpenSegment, read::Segment};
-use crate::{Error, Result, cursor::verify_uncompressed, schema::Schema};
+use crate::{Error, Result, cursor::verify_uncompressed};
 use std::sync::{Arc, Weak};
 use tierdex_cache::PageCache;
 use tierdex_io::{Arena, Region, RegionKind, SealedFile};
@@ -197,6 +198,30 @@ impl Snapshot {
     pub fn stored_within(&self, document: u32, bytes: usize) -> Result<Option<StoredDocument>> {
         let _reserved = self.reserve_output(PREVIEW_BYTES);
         self.searcher.stored_within(document, bytes)
+    }
+
+    /// The values of a document in a column, ascending; none if it has none.
+    ///
+    /// ```
+    /// # use tierdex::schema::{Column, ColumnType, ColumnValue, Schema};
+    /// # use tierdex::{Document, Engine, EngineOptions, IndexWriter, Merge, WriterOptions};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path().join("index");
+    /// let schema = Schema::default().with_columns(vec![Column::new("year", ColumnType::I64)]);
+    /// # let mut writer = IndexWriter::create(&dir, schema, WriterOptions::default())?;
+    /// writer.add_all([Document::new("b1").with_column("year", ColumnValue::I64(1987))], 1)?;
+    /// writer.commit(Merge::Keep)?;
+    /// let engine = Engine::open(&dir, &EngineOptions::new())?;
+    /// assert_eq!(engine.snapshot().values(0, "year")?, [ColumnValue::I64(1987)]);
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Snapshot::ids`], and [`Error::Usage`] if the schema has no such column.
+    pub fn values(&self, document: u32, column: &str) -> Result<Vec<ColumnValue>> {
+        let column = self.schema().column_named(column)?;
+        let _reserved = self.reserve_output(self.searcher.values_memory(document, column)?);
+        self.searcher.values(document, column, &FILES)
     }
 
     /// The document with an external id, [`SearchHit::document`]; of several the last one. If the index is

@@ -17,6 +17,7 @@
 mod batch;
 mod builder;
 mod check;
+mod column_values;
 mod copy;
 mod deleted;
 mod divided;

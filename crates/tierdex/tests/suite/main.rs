@@ -9,6 +9,7 @@ mod attached;
 mod batches;
 mod callers;
 mod ciff;
+mod columns;
 mod concurrency;
 mod copies;
 mod crash;

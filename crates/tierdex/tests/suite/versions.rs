@@ -2,7 +2,8 @@
 //!
 //! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English
 //! stop words. `tests/format-7` is this index, written again in version 7, with a third segment of one
-//! document that has a second field.
+//! document that has a second field. `tests/format-8` is an updatable index of version 8: four documents in two
+//! segments, the first of which has a deleted one.
 
 use std::collections::BTreeSet;
 use std::{path::Path, sync::Arc};
@@ -16,7 +17,7 @@ use tierdex::{
 };
 
 /// The older versions of which there is an index, each with its highest number of a segment.
-const OLDER: [(u16, u64); 2] = [(6, 2), (7, 5)];
+const OLDER: [(u16, u64); 3] = [(6, 2), (7, 5), (8, 4)];
 
 fn copy_of(version: u16) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();

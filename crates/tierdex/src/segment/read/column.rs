@@ -152,8 +152,7 @@ impl ColumnReader {
 
     /// The value that a unit of the file stands for.
     pub fn value(&self, unit: u64) -> ColumnValue {
-        let bits = unit.wrapping_mul(self.tail.divisor).wrapping_add(self.tail.minimum);
-        self.column.values.from_bits(bits)
+        self.column.values.from_bits(self.bits(unit))
     }
 
     /// The value as an integer in the order of values.
@@ -170,6 +169,19 @@ impl ColumnReader {
         let first = low.saturating_sub(minimum).div_ceil(divisor);
         let last = (high.min(maximum) - minimum) / divisor;
         (first <= last).then_some((first, last))
+    }
+
+    /// Replaces `units` by the values of a document of the segment, in the unit of the file.
+    pub fn values_of(
+        &self,
+        document: u32,
+        source: &dyn BlockSource,
+        bytes: &mut Vec<u8>,
+        units: &mut Vec<u64>,
+    ) -> Result<()> {
+        let (block, in_block) = (document as usize / COLUMN_BLOCK_DOCS, document as usize % COLUMN_BLOCK_DOCS);
+        self.directory()?.read_block(block, source, bytes)?.values_of(in_block, units);
+        Ok(())
     }
 
     /// Calls `body` with each document of the segment that has values, and these as integers, ascending.
