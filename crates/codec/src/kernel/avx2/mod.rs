@@ -18,9 +18,10 @@ mod stream;
 mod streamvbyte;
 mod sums;
 mod vbyte;
+mod wide;
 mod widths;
 
-use super::{scalar, table::KernelTable};
+use super::table::KernelTable;
 
 pub(super) static TABLE: KernelTable = KernelTable {
     name: "avx2",
@@ -57,8 +58,8 @@ pub(super) static TABLE: KernelTable = KernelTable {
     mark_positive: bitmap::mark_positive,
     keep_marked: bitmap::keep_marked,
     copy_marked: bitmap::copy_marked,
-    offsets_within: scalar::wide::offsets_within,
-    decode_offsets: scalar::wide::decode_offsets,
+    offsets_within: wide::offsets_within,
+    decode_offsets: wide::decode_offsets,
 };
 
 /// The table of this kernel, if the CPU has every instruction set that the kernel needs.

@@ -2,9 +2,14 @@
 //!
 //! A row of offsets is unpacked to the *high* bits of its lanes: with bits of other offsets below them, that
 //! is a single shift of one or two words. Offsets of up to 32 bits are compared there. Let `s` = 32 - W be
-//! the number of bits below the offset `v`, and `g` these bits. Then `v 2^s + g - first 2^s <= span 2^s + 2^s
-//! - 1` mod 2^32 is equivalent to `v - first <= span` mod 2^W, and so to `first <= v <= first + span`, as
-//! the range ends below 2^W.
+//! the number of bits below the offset `v`, and `g` these bits. The first of these conditions, mod 2^32, is
+//! equivalent to the second, mod 2^W, and so to the last, as the range ends below 2^W:
+//!
+//! ```text
+//! (v 2^s + g) - first 2^s <= span 2^s + 2^s - 1
+//! v - first <= span
+//! first <= v <= first + span
+//! ```
 //!
 //! Wider offsets are compared in two halves: the difference to `first` with a borrow, then the high halves,
 //! and where these are equal the low halves.
