@@ -6,7 +6,8 @@
 #[path = "../../crates/codec/tests/agree/mod.rs"]
 mod agree;
 
-use tierdex_codec::{BLOCK, Codec};
+use std::cmp::Ordering;
+use tierdex_codec::{BLOCK, Codec, DecodeError, WideBlock};
 
 /// Values that one byte of a script can select: arithmetic wraps or changes its sign at them.
 const EXTREME_VALUES: [u32; 8] =
@@ -22,6 +23,36 @@ pub fn check_hostile_bytes(data: &[u8]) -> bool {
     let [codec, count, prev @ ..] = *head;
     agree::decode_hostile(choose_codec(codec), block, u32::from_le_bytes(prev), usize::from(count) + 1)
         .is_ok()
+}
+
+/// Reads any bytes as a block of 64-bit values by all kernels, and compares its values with a range. Returns
+/// whether they were a block; bytes after a block are an error, and then cut off.
+///
+/// ```text
+/// [width mod 80] [number of values mod 260 u16] [smallest u64] [low u64] [high u64] the block
+/// ```
+pub fn check_wide_bytes(data: &[u8]) -> bool {
+    let Some((&[width, len @ ..], rest)) = data.split_first_chunk::<3>() else { return false };
+    let Some((numbers, bytes)) = rest.split_first_chunk::<24>() else { return false };
+    let number =
+        |k: usize| numbers[8 * k..8 * k + 8].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
+    let (smallest, low, high) = (number(0), number(1), number(2));
+    let block = WideBlock { smallest, width: width % 80, len: usize::from(u16::from_le_bytes(len) % 260) };
+    let valid = block.width <= 64 && (1..=BLOCK).contains(&block.len);
+    let expect = match bytes.len().cmp(&block.byte_len()) {
+        Ordering::Less if valid => Some(DecodeError::Truncated),
+        Ordering::Equal if valid => None,
+        _ => Some(DecodeError::Invalid),
+    };
+    assert_eq!(block.view(bytes).err(), expect, "{block:?}, {} bytes", bytes.len());
+    let bytes = &bytes[..bytes.len().min(block.byte_len())];
+    let Ok(values) = agree::wide::decode(block, bytes) else { return false };
+    let near = smallest.wrapping_add(low);
+    for (low, high) in [(low, high), (smallest, near), (near, high), (near, near)] {
+        agree::wide::compare(block, bytes, &values, low, high);
+    }
+    agree::wide::compare(block, bytes, &values, values[0], values[values.len() - 1]);
+    true
 }
 
 /// Encodes and decodes by all kernels the values that a script describes. Returns their number.

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use tierdex_codec::Codec;
+use tierdex_codec::{Codec, WideBlock};
 
 /// Checks that `values` are encoded to `bytes`, which are in hex, and decoded again. Spaces and bars in
 /// `bytes` are ignored.
@@ -145,6 +145,27 @@ fn auto_examples() {
     let later: Vec<u32> = runs.iter().map(|id| id + 10).collect();
     check(9, &later, "3f 04 | fc e1 e3 01");
     check(u32::MAX, &(1..=256).map(|k| 16 * k - 1).collect::<Vec<_>>(), "c4 | 0f");
+}
+
+#[test]
+fn wide_examples() {
+    let page = include_str!("../../../docs/format/codecs.md");
+    for (values, smallest, width, bytes) in [
+        (&[1000, 1003, 1001][..], 1000, 2, "1c"),
+        (&[7, 7, 7], 7, 0, ""),
+        (&[5, 4_294_967_302, 8_589_934_597], 5, 34, "00 00 00 00 01 00 00 00 00 00 00 00 24"),
+        (&[0, u64::MAX], 0, 64, "00 00 00 00 ff ff ff ff 00 00 00 00 ff ff ff ff"),
+    ] {
+        let (mut written, mut back) = (Vec::new(), vec![0; values.len()]);
+        let block = WideBlock::encode(values, &mut written);
+        assert_eq!(block, WideBlock { smallest, width, len: values.len() });
+        assert_eq!(written, from_hex(bytes), "{values:?}: {written:02x?}");
+        block.view(&written).expect("a block").decode(&mut back);
+        assert_eq!(back, values);
+        let all: Vec<String> = values.iter().map(u64::to_string).collect();
+        let line = format!("{:<26} {smallest}  {width}  {bytes}", all.join(" "));
+        assert!(page.lines().any(|found| found == line.trim_end()), "docs/format/codecs.md has no `{line}`");
+    }
 }
 
 #[test]

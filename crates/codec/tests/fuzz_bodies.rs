@@ -42,6 +42,19 @@ fn the_hostile_target_accepts_encoded_blocks() {
 }
 
 #[test]
+fn any_bytes_of_wide_blocks_are_read_alike() {
+    let mut good = 0;
+    for seed in 0..INPUT_COUNT {
+        let _seed = Seed(seed);
+        let mut random = Random(seed);
+        let len = random.below(2200);
+        let data: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
+        good += u64::from(bodies::check_wide_bytes(&data));
+    }
+    assert!((INPUT_COUNT / 3..INPUT_COUNT).contains(&good), "{good} of {INPUT_COUNT} were blocks");
+}
+
+#[test]
 fn random_values_come_back() {
     let (mut full, mut shorter) = (0, 0);
     for seed in 0..INPUT_COUNT {
