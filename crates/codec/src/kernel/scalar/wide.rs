@@ -9,9 +9,12 @@ pub(crate) fn offsets_within(offsets: &PackedOffsets, range: OffsetRange) -> [u6
     let (mut low, mut high, mut bits) = ([0; BLOCK], [0; BLOCK], [0; 4]);
     unpack(&offsets.low, &mut low[..offsets.len]);
     unpack(&offsets.high, &mut high[..offsets.len]);
-    for (k, (low, high)) in low.iter().zip(&high).enumerate() {
-        let within = offset_of(*low, *high).wrapping_sub(range.first) <= range.span;
-        bits[k / 64] |= u64::from(within) << (k % 64);
+    let words = low.as_chunks::<64>().0.iter().zip(high.as_chunks::<64>().0);
+    for (word, (low, high)) in bits.iter_mut().zip(words) {
+        for k in 0..64 {
+            let within = offset_of(low[k], high[k]).wrapping_sub(range.first) <= range.span;
+            *word |= u64::from(within) << k;
+        }
     }
     bits
 }
