@@ -67,7 +67,11 @@ impl IndexingRequest {
             let texts: Vec<String> = (0..count).map(|_| words.next_document()).collect();
             let began = Instant::now();
             for text in &texts {
-                batch.add(DocumentRef { id: &number.to_string(), values: &[(1, text)], ..DocumentRef::default() })?;
+                batch.add(DocumentRef {
+                    id: &number.to_string(),
+                    values: &[(1, text)],
+                    ..DocumentRef::default()
+                })?;
                 number += 1;
             }
             ingest += began.elapsed();

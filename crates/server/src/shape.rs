@@ -58,6 +58,7 @@ impl ClauseCounts {
                 self.phrases += 1;
             }
             Query::Prefix { .. } | Query::Fuzzy { .. } => self.expanded += 1,
+            Query::Column { ranges, .. } => self.terms += ranges.len(),
             Query::Bool { must, filter, should, must_not, .. } => {
                 [must, filter, should, must_not].into_iter().flatten().for_each(|query| self.add(query));
             }

@@ -10,6 +10,7 @@ mod synonyms;
 
 use crate::{Error, Result, limits};
 pub use column::{Column, ColumnType, ColumnValue};
+pub(crate) use date::parse_time;
 pub use field::{Analysis, Field, Language, NormKind, Tokenizer};
 use messages::{Setting, differences_of};
 pub(crate) use messages::{list_names, shorten};

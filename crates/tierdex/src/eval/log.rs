@@ -8,7 +8,9 @@
 
 use crate::eval::{SegmentView, StrategyKind};
 use crate::query::QueryPlan;
-use crate::{cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, schema::Schema};
+use crate::{
+    cursor::BlockCounts, eval::nodes::Node, query::plan_node::PlanNode, schema::Column, schema::Schema,
+};
 use std::ops::Range;
 
 /// The log of the evaluation of a query in a segment.
@@ -111,6 +113,7 @@ impl QueryPlan {
                 format!("{kind} {}:\"{}\"", field(*number), words.join(" "))
             }
             PlanNode::Prefix { prefix, .. } => format!("prefix {}:{}*", field(prefix.field), prefix.text),
+            PlanNode::Column { clause, .. } => show_column(&schema.columns[clause.column], &clause.ranges),
             PlanNode::All { .. } => "all documents".to_string(),
             PlanNode::Nothing => "nothing".to_string(),
             PlanNode::Group(_) => "group".to_string(),
@@ -126,4 +129,24 @@ impl QueryPlan {
             }
         }
     }
+}
+
+/// Number of ranges of a clause on a column that are shown.
+const RANGES_SHOWN_MAX: usize = 8;
+
+fn show_column(column: &Column, ranges: &[(u64, u64)]) -> String {
+    let show = |(low, high): &(u64, u64)| {
+        let of = |bits, open: bool| match open {
+            true => "*".to_string(),
+            false => column.values.from_bits(bits).to_string(),
+        };
+        format!("[{} TO {}]", of(*low, *low == 0), of(*high, *high == u64::MAX))
+    };
+    let shown: Vec<_> = ranges.iter().take(RANGES_SHOWN_MAX).map(show).collect();
+    let more = if ranges.len() > shown.len() {
+        format!(" and {} more", ranges.len() - shown.len())
+    } else {
+        String::new()
+    };
+    format!("column {}:{}{more}", column.name, shown.join(" "))
 }

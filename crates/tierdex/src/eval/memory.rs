@@ -10,6 +10,7 @@ use crate::cursor::{
     BLOCK_BYTES_MAX, IN_ORDER_BUFFER_BYTES, LIST_BYTES, POSITIONS_BUFFER_BYTES, POSITIONS_READ_BYTES,
 };
 use crate::eval::log::ListUse;
+use crate::eval::nodes::column_set::column_set_bytes;
 use crate::eval::nodes::phrase::{PHRASE_BYTES, PHRASE_TERM_BYTES};
 use crate::eval::nodes::prefix_set::{prefix_set_bytes, record_bytes};
 use crate::eval::nodes::term::{BLOCK_IMPACTS_BYTES, TERM_BYTES};
@@ -163,6 +164,7 @@ pub fn explanation_memory(terms: usize, segments: usize) -> u64 {
 fn prefixes_memory(node: &PlanNode) -> usize {
     match node {
         PlanNode::Prefix { prefix, .. } => prefix.memory(),
+        PlanNode::Column { clause, .. } => clause.memory(),
         PlanNode::Group(group) => group.all().map(prefixes_memory).sum(),
         _ => 0,
     }
@@ -253,6 +255,13 @@ impl SegmentMemory {
             PlanNode::Group(group) => {
                 group.all().for_each(|node| self.add_node(view, node, positions_buffer))
             }
+            PlanNode::Column { clause, .. } => {
+                if let Some(column) = view.segment.column(clause.column) {
+                    // A directory that cannot be read is an error when the clause is opened.
+                    let bytes = column_set_bytes(column, clause.ranges.len()).unwrap_or(0);
+                    self.bytes += bytes as u64;
+                }
+            }
             PlanNode::Term { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
         }
     }
@@ -302,7 +311,7 @@ fn count_lists(node: &PlanNode) -> usize {
         PlanNode::Term { .. } => 1,
         PlanNode::Phrase { leaves, .. } => leaves.len(),
         PlanNode::Group(group) => group.all().map(count_lists).sum(),
-        PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => 0,
+        PlanNode::Prefix { .. } | PlanNode::Column { .. } | PlanNode::All { .. } | PlanNode::Nothing => 0,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::eval::nodes::prefix_set::few_documents;
 use crate::eval::nodes::{
-    Alignments, AllOf, AnyOf, DocumentSet, Node, Phrase, PrefixSet, RefiningClause, SetNode, ShareBounds,
-    Term,
+    Alignments, AllOf, AnyOf, ColumnSet, DocumentSet, Node, Phrase, PrefixSet, RefiningClause, SetNode,
+    ShareBounds, Term,
 };
 use crate::eval::strategy::has_positive_scores;
 use crate::eval::{EvaluationOptions, SegmentView, Strategy, StrategyKind, Tuning};
@@ -77,7 +77,10 @@ fn for_each_leaf_of(
                 PlanNode::Term { leaf, .. } => body(*leaf, data_use),
                 PlanNode::Phrase { leaves, .. } => leaves.iter().for_each(|(_, leaf)| body(*leaf, data_use)),
                 PlanNode::Group(group) => for_each_leaf_of(group, data_use, body),
-                PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => {}
+                PlanNode::Prefix { .. }
+                | PlanNode::Column { .. }
+                | PlanNode::All { .. }
+                | PlanNode::Nothing => {}
             }
         }
     };
@@ -153,6 +156,15 @@ impl<'a> ListOpener<'a, '_> {
                         DocumentSet::Prefix(Box::new(set))
                     }
                 };
+                Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
+            }
+            PlanNode::Column { clause, weight } => {
+                let column = segment.column(clause.column);
+                let column = column.expect("clauses on columns that a segment lacks were removed");
+                let documents = DocumentSet::Column(Box::new(ColumnSet::open(column, clause, self.source)?));
+                // An estimate must not count as a bound of the number of candidates.
+                let is_estimate = clause.matches[self.view.number].is_estimate;
+                let cost = if is_estimate { cost.max(u64::from(segment.documents() / 8)) } else { cost };
                 Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
             }
             PlanNode::All { weight } => {

@@ -33,7 +33,9 @@ impl<'a> SegmentView<'a> {
         Some(match rewrite.rewrite_root(root.clone()) {
             PlanNode::Nothing => return None,
             PlanNode::Group(group) => *group,
-            set @ (PlanNode::Prefix { .. } | PlanNode::All { .. }) => Clauses::any(vec![set]),
+            set @ (PlanNode::Prefix { .. } | PlanNode::Column { .. } | PlanNode::All { .. }) => {
+                Clauses::any(vec![set])
+            }
             list => Clauses { must: vec![list], ..Clauses::default() },
         })
     }
@@ -76,7 +78,9 @@ impl<'a> SegmentView<'a> {
     pub(super) fn is_led_by_list(self, node: &PlanNode) -> bool {
         match node {
             PlanNode::Term { .. } | PlanNode::Phrase { .. } => true,
-            PlanNode::Prefix { .. } | PlanNode::All { .. } | PlanNode::Nothing => false,
+            PlanNode::Prefix { .. } | PlanNode::Column { .. } | PlanNode::All { .. } | PlanNode::Nothing => {
+                false
+            }
             PlanNode::Group(group) => self.lead(group).is_some_and(|lead| self.is_led_by_list(lead)),
         }
     }
@@ -101,6 +105,7 @@ impl<'a> SegmentView<'a> {
             PlanNode::Prefix { prefix, .. } => {
                 prefix.postings[self.number].min(u64::from(self.segment.documents()))
             }
+            PlanNode::Column { clause, .. } => clause.matches[self.number].documents,
             PlanNode::All { .. } => u64::from(self.segment.documents()),
             PlanNode::Group(group) => group.cost(|node| self.cost(node)),
             PlanNode::Nothing => 0,
@@ -113,6 +118,10 @@ impl<'a> SegmentView<'a> {
         match node {
             PlanNode::Term { leaf, .. } if self.segment.are_frequencies_exact() => {
                 Some(self.term_info(*leaf).map_or(0, |info| u64::from(info.live_documents())))
+            }
+            PlanNode::Column { clause, .. } if self.segment.deletes().is_none() => {
+                let matches = clause.matches[self.number];
+                (!matches.is_estimate).then_some(matches.documents)
             }
             PlanNode::All { .. } => Some(u64::from(self.segment.live_documents())),
             _ => None,

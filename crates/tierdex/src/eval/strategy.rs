@@ -248,9 +248,11 @@ impl StrategyChooser<'_> {
     fn count_by_dictionary(&self, clauses: &Clauses<PlanNode>) -> Option<u64> {
         let mut all = clauses.all();
         match (all.next(), all.next(), all.next()) {
-            (Some(one @ (PlanNode::Term { .. } | PlanNode::All { .. })), None, None) => {
-                self.view.known_matches(one)
-            }
+            (
+                Some(one @ (PlanNode::Term { .. } | PlanNode::Column { .. } | PlanNode::All { .. })),
+                None,
+                None,
+            ) => self.view.known_matches(one),
             (Some(all @ PlanNode::All { .. }), Some(excluded @ PlanNode::Term { .. }), None)
                 if clauses.must_not.len() == 1 =>
             {
@@ -271,7 +273,9 @@ impl StrategyChooser<'_> {
 pub(super) fn has_positive_scores(node: &PlanNode) -> bool {
     match node {
         PlanNode::Term { .. } | PlanNode::Phrase { .. } | PlanNode::Nothing => true,
-        PlanNode::Prefix { weight, .. } | PlanNode::All { weight } => *weight > 0.0,
+        PlanNode::Prefix { weight, .. } | PlanNode::Column { weight, .. } | PlanNode::All { weight } => {
+            *weight > 0.0
+        }
         PlanNode::Group(group) if group.minimum > 0 => group.should.iter().all(has_positive_scores),
         PlanNode::Group(group) => group.must.iter().any(has_positive_scores),
     }

@@ -7,12 +7,7 @@ use crate::segment::read::BlockSource;
 
 impl Searcher {
     /// The values of a document in the column with this number, ascending, read from `source`.
-    pub fn values(
-        &self,
-        document: u32,
-        column: usize,
-        source: &dyn BlockSource,
-    ) -> Result<Vec<ColumnValue>> {
+    pub fn values(&self, document: u32, column: usize, source: &dyn BlockSource) -> Result<Vec<ColumnValue>> {
         let (segment, local) = self.locate(document)?;
         let Some(column) = segment.column(column) else { return Ok(Vec::new()) };
         let (mut bytes, mut units) = (Vec::new(), Vec::new());

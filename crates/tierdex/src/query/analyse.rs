@@ -6,8 +6,9 @@
 
 use super::check::{last_distance, phrase_too_long};
 use super::synonyms::{Synonym, alternatives_of, phrase_variants, synonyms_of_words};
-use super::syntax::{Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
+use super::syntax::{ColumnRange, NameKind, Occur, Problems, SyntaxClause, SyntaxTree, cut_to_length, parse};
 use super::tree::Query;
+use super::typed::{merge_ranges, range_of};
 use crate::limits::{
     BOOST_MAX, FUZZY_BYTES_MAX, PHRASE_TERMS_MAX, PHRASE_VARIANTS_MAX, POSITION_GAP, QUERY_EXPANDED_MAX,
     QUERY_TERMS_MAX,
@@ -15,6 +16,7 @@ use crate::limits::{
 use crate::schema::{Analysis, Schema, list_names};
 use crate::text::{Analyzer, RunPart, is_phrase_token, key_of_words};
 use crate::{Error, Result};
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{cell::RefCell, mem::take};
 
 impl Query {
@@ -32,6 +34,17 @@ impl Query {
         let mut problems = Problems::strict();
         let query = parse_query(text, schema, &mut problems)?;
         Ok((query, problems.into_warnings()))
+    }
+
+    /// As [`Query::parse_with_notes`], with another time, in microseconds UTC, for `now` in dates.
+    pub fn parse_at(text: &str, schema: &Schema, now: i64) -> Result<(Query, Vec<Error>)> {
+        let mut problems = Problems::strict();
+        let syntax = parse(text, &|name| is_field(schema, name), &mut problems)?;
+        let mut analyzer = QueryAnalyzer::new(schema, &mut problems);
+        analyzer.now = now;
+        let query = analyzer.convert_tree(&syntax, 1.0)?;
+        drop(analyzer);
+        Ok((query.unwrap_or(Query::Nothing), problems.into_warnings()))
     }
 
     /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`],
@@ -90,6 +103,8 @@ pub(super) struct QueryAnalyzer<'a> {
     expanded: usize,
     /// Whether the bigrams of a run of text without blanks are alternatives, not a phrase.
     bigrams_are_alternatives: bool,
+    /// What `now` stands for, in microseconds UTC.
+    now: i64,
     problems: &'a mut Problems,
 }
 
@@ -111,7 +126,9 @@ impl Drop for QueryAnalyzer<'_> {
 impl<'a> QueryAnalyzer<'a> {
     pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
         let chains = schema.fields.iter().map(|_| None).collect();
-        QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives: false, problems }
+        let bigrams_are_alternatives = false;
+        let now = current_time();
+        QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives, now, problems }
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
@@ -127,6 +144,9 @@ impl<'a> QueryAnalyzer<'a> {
             SyntaxTree::Phrase(field, words, slop) => {
                 self.convert_variants(number(field), words, *slop, boost)
             }
+            SyntaxTree::Column { column, at, ranges, boost: own } => {
+                self.convert_column(column, *at, ranges, own * boost)
+            }
             SyntaxTree::All => Ok(Some(Query::All { boost })),
             SyntaxTree::List(clauses, minimum) => self.convert_list(clauses, *minimum, boost),
             SyntaxTree::Boost(inner, factor) => {
@@ -138,6 +158,37 @@ impl<'a> QueryAnalyzer<'a> {
                 self.convert_tree(inner, product.min(BOOST_MAX))
             }
         }
+    }
+
+    fn convert_column(
+        &mut self,
+        name: &str,
+        at: usize,
+        written: &[ColumnRange],
+        boost: f64,
+    ) -> Result<Option<Query>> {
+        let Some(column) = self.schema.column(name) else { return Ok(None) };
+        self.terms += written.len();
+        if self.terms > QUERY_TERMS_MAX {
+            self.problems.report_at(at, format!("more than {QUERY_TERMS_MAX} terms and values"))?;
+            return Ok(None);
+        }
+        let (of, now) = (self.schema.columns[column].values, self.now);
+        let bound = |bound: &Option<(String, bool)>| bound.clone();
+        let mut ranges = Vec::with_capacity(written.len());
+        for range in written {
+            let (low, high) = (bound(&range.low), bound(&range.high));
+            let low = low.as_ref().map(|(text, included)| (text.as_str(), *included));
+            let high = high.as_ref().map(|(text, included)| (text.as_str(), *included));
+            match range_of(of, low, high, now) {
+                Ok(range) => ranges.extend(range),
+                Err(error) => {
+                    self.problems.report_at(at, format!("column `{name}`: {error}"))?;
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(Query::Column { column, ranges: merge_ranges(ranges), boost }))
     }
 
     fn convert_list(&mut self, clauses: &[SyntaxClause], minimum: u32, boost: f64) -> Result<Option<Query>> {
@@ -511,13 +562,23 @@ fn any_of(mut should: Vec<Query>) -> Option<Query> {
 }
 
 /// Whether the schema has a field `name`. The error is a text that lists its fields and their members.
-fn is_field(schema: &Schema, name: &str) -> std::result::Result<(), String> {
+/// Microseconds UTC.
+fn current_time() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn is_field(schema: &Schema, name: &str) -> std::result::Result<NameKind, String> {
     if schema.field(name).is_some() {
-        return Ok(());
+        return Ok(NameKind::Field);
+    }
+    if schema.column(name).is_some() {
+        return Ok(NameKind::Column);
     }
     let fields = schema.fields.iter();
     let fields = fields.map(|field| format!("`{}` ({})", field.name, list_names(&field.members, " and ")));
-    Err(format!("which has {}", fields.collect::<Vec<_>>().join(", ")))
+    let columns = schema.columns.iter().map(|column| format!("`{}` ({})", column.name, column.values.name()));
+    Err(format!("which has {}", fields.chain(columns).collect::<Vec<_>>().join(", ")))
 }
 
 /// The error for a phrase in a field without positions.

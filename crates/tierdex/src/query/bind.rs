@@ -4,6 +4,7 @@
 mod phrases;
 
 use super::collection::{RankingInputs, SegmentLists};
+use super::column_clause::{ColumnClause, ColumnMatches};
 use super::expand::{ExpandedTerm, clause_of_prefix, fuzzy_matches, similarity};
 use super::plan_node::{InfoBySegment, Leaf, PlanNode, TermPrefix};
 use super::{analyse::no_positions_error, check::last_distance, clauses::Clauses, tree::Query};
@@ -11,6 +12,7 @@ use crate::limits::{BOOST_MAX, POSITION_GAP};
 use crate::rank::{ScoreScale, Scorer, TermScorer, idf};
 use crate::segment::read::{OpenSegment, TermInfo};
 use crate::{Error, Result, cursor::frequency_max, schema::Schema};
+use std::sync::Arc;
 
 /// A query with its terms looked up, before it is rewritten.
 pub(super) struct BoundQuery {
@@ -83,6 +85,7 @@ impl<'a> Binder<'a> {
                 self.bind_prefix(*field, TermPrefix { text: prefix, whole_clusters: *whole_clusters }, *boost)
             }
             Query::Fuzzy { field, word, distance, boost } => self.bind_fuzzy(*field, word, *distance, *boost),
+            Query::Column { column, ranges, boost } => self.bind_column(*column, ranges, *boost),
             Query::All { boost } => Ok(PlanNode::All { weight: *boost }),
             Query::Bool { must, filter, should, must_not, minimum } => {
                 should.iter().try_for_each(check_boost)?;
@@ -131,6 +134,16 @@ impl<'a> Binder<'a> {
             self.prefix_terms += prefix.terms;
         }
         Ok(PlanNode::Prefix { prefix, weight })
+    }
+
+    fn bind_column(&self, column: usize, ranges: &[(u64, u64)], weight: f64) -> Result<PlanNode> {
+        let in_segment = |segment: &OpenSegment| match segment.column(column) {
+            Some(reader) => ColumnMatches::of(reader, ranges),
+            None => Ok(ColumnMatches::default()),
+        };
+        let matches = self.lists.segments.iter().map(in_segment).collect::<Result<_>>()?;
+        let clause = ColumnClause { column, ranges: ranges.to_vec(), matches };
+        Ok(PlanNode::Column { clause: Arc::new(clause), weight })
     }
 
     /// The terms that a fuzzy word stands for, all weighted by the largest of their document frequencies.

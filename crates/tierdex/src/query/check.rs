@@ -42,6 +42,7 @@ impl Query {
                     open.extend(inner.map(|query| (query, level + 1)));
                     (&0, (0, 0))
                 }
+                Query::Column { ranges, .. } => (&0, (ranges.len(), 0)),
                 Query::All { .. } | Query::Nothing => (&0, (0, 0)),
             };
             (terms, expanded) = (terms + counts.0, expanded + counts.1);
@@ -53,6 +54,9 @@ impl Query {
                     format!("has more than {QUERY_EXPANDED_MAX} prefixes and fuzzy words")
                 }
                 () if *field >= fields => format!("searches field {field}; the schema has {fields} fields"),
+                () if matches!(query, Query::Column { column, .. } if *column >= schema.columns.len()) => {
+                    format!("has a clause on a column that the schema does not have: {query:?}")
+                }
                 () => match query.fault() {
                     Some(fault) => fault,
                     None => continue,
@@ -82,6 +86,12 @@ impl Query {
             }
             Query::Phrase { terms, .. } if last_distance(terms) > POSITION_GAP => {
                 Some(format!("has {}", phrase_too_long(last_distance(terms))))
+            }
+            Query::Column { ranges, .. }
+                if !ranges.iter().all(|(low, high)| low <= high)
+                    || !ranges.is_sorted_by(|(_, high), (low, _)| high < low) =>
+            {
+                Some("has ranges of a column that are not in order".to_string())
             }
             _ => None,
         }

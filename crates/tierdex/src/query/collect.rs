@@ -79,7 +79,7 @@ impl StatisticsCollector<'_> {
                 let mut inner = [must, filter, should, must_not].into_iter().flatten();
                 inner.try_for_each(|query| self.add_query(query))
             }
-            Query::All { .. } | Query::Nothing => Ok(()),
+            Query::Column { .. } | Query::All { .. } | Query::Nothing => Ok(()),
         }
     }
 

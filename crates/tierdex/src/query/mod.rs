@@ -17,6 +17,8 @@ mod check;
 mod clauses;
 mod collect;
 mod collection;
+pub mod column_clause;
+mod date_math;
 mod expand;
 pub mod fuzzy;
 mod lists;
@@ -28,6 +30,7 @@ mod suggest;
 mod synonyms;
 pub mod syntax;
 pub mod tree;
+mod typed;
 mod words;
 
 pub(crate) use clauses::Clauses;

@@ -1,6 +1,7 @@
 //! The plan of a query as a tree of nodes, and the terms that they refer to.
 
 use super::clauses::Clauses;
+use super::column_clause::ColumnClause;
 use crate::{
     limits::{PREFIX_LONG_LISTS_MAX, PREFIX_SHORT_LISTS_MAX},
     rank::TermScorer,
@@ -28,6 +29,11 @@ pub enum PlanNode {
     },
     Prefix {
         prefix: Arc<PrefixClause>,
+        /// Score of each match.
+        weight: f64,
+    },
+    Column {
+        clause: Arc<ColumnClause>,
         /// Score of each match.
         weight: f64,
     },
@@ -228,6 +234,7 @@ impl PlanNode {
             PlanNode::Term { weight, .. }
             | PlanNode::Phrase { weight, .. }
             | PlanNode::Prefix { weight, .. }
+            | PlanNode::Column { weight, .. }
             | PlanNode::All { weight } => *weight,
             PlanNode::Group(_) | PlanNode::Nothing => 0.0,
         }
@@ -239,6 +246,7 @@ impl PlanNode {
             PlanNode::Term { weight, .. }
             | PlanNode::Phrase { weight, .. }
             | PlanNode::Prefix { weight, .. }
+            | PlanNode::Column { weight, .. }
             | PlanNode::All { weight } => *weight += added,
             PlanNode::Group(_) | PlanNode::Nothing => {}
         }
@@ -272,6 +280,7 @@ pub(crate) fn show_plan(
             format!("\"{}\"~{slop}{}", words.join(" "), boost(&leaves, *weight))
         }
         PlanNode::Prefix { prefix, weight } => format!("{}*^{weight}", prefix.text),
+        PlanNode::Column { clause, weight } => format!("{}:{:?}^{weight}", clause.column, clause.ranges),
         PlanNode::All { weight } => format!("*:*^{weight}"),
         PlanNode::Nothing => "nothing".to_string(),
         PlanNode::Group(group) => {

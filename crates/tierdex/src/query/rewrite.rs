@@ -55,6 +55,7 @@ enum ClauseKey<'a> {
     Term(usize, &'a str),
     Phrase(usize, u32, Vec<(u32, &'a str)>),
     Prefix(usize, &'a str, bool),
+    Column(usize, &'a [(u64, u64)]),
     All,
 }
 
@@ -94,6 +95,7 @@ impl<'a> PlanRewriter<'a> {
             PlanNode::Term { leaf, .. } => has(leaf),
             PlanNode::Phrase { leaves, .. } => leaves.iter().all(|(_, leaf)| has(leaf)),
             PlanNode::Prefix { prefix, .. } => prefix.postings[number] > 0,
+            PlanNode::Column { clause, .. } => clause.matches[number].documents > 0,
             PlanNode::All { .. } | PlanNode::Group(_) => true,
             PlanNode::Nothing => false,
         }
@@ -106,6 +108,10 @@ impl<'a> PlanRewriter<'a> {
                 .infos[number]
                 .as_ref()
                 .is_some_and(|info| info.document_frequency == documents),
+            (PlanNode::Column { clause, .. }, Some(RewrittenSegment { number, documents })) => {
+                let matches = clause.matches[number];
+                !matches.is_estimate && matches.documents == u64::from(documents)
+            }
             _ => false,
         }
     }
@@ -116,7 +122,11 @@ impl<'a> PlanRewriter<'a> {
             mut leaf if self.can_match(&leaf) => {
                 // As part of a filter it does not score; a large weight would overflow sums of max scores.
                 match &mut leaf {
-                    PlanNode::Prefix { weight, .. } | PlanNode::All { weight } if !self.scored => {
+                    PlanNode::Prefix { weight, .. }
+                    | PlanNode::Column { weight, .. }
+                    | PlanNode::All { weight }
+                        if !self.scored =>
+                    {
                         *weight = 0.0
                     }
                     _ => {}
@@ -240,6 +250,7 @@ impl<'a> PlanRewriter<'a> {
             PlanNode::Prefix { prefix, .. } => {
                 ClauseKey::Prefix(prefix.field, &prefix.text, prefix.whole_clusters)
             }
+            PlanNode::Column { clause, .. } => ClauseKey::Column(clause.column, &clause.ranges),
             PlanNode::All { .. } => ClauseKey::All,
             PlanNode::Group(_) | PlanNode::Nothing => return None,
         })

@@ -1,9 +1,15 @@
 //! Queries: trees of analyzed terms in numbered fields.
 
+use super::typed::merge_ranges;
+use crate::schema::{Column, ColumnValue, Schema};
+use crate::{Error, Result};
+use std::ops::{Bound, RangeBounds};
+
 /// A query: its words are terms of the index, its fields are numbers.
 ///
 /// [`Query::parse`] reads the query language: `a b` (either), `+a -b` or `a AND NOT b`, `"a b"~2` (phrase
-/// with slop), `title:a`, `pre*`, `fuzy~1`, `a^2` (boost), `#a` (filter), groups in parentheses. Queries may
+/// with slop), `title:a`, `pre*`, `fuzy~1`, `a^2` (boost), `#a` (filter), groups in parentheses, and of columns
+/// `year:[1990 TO 2000}`, `year:>=1990`, `year:(1990 1995)`, `year:*` (any value). Queries may
 /// also be built from their variants.
 ///
 /// ```
@@ -71,6 +77,17 @@ pub enum Query {
         /// Factor of the score of the clause.
         boost: f64,
     },
+    /// Documents with a value of a column in one of some ranges. Each scores `boost`, which is 0 in the query
+    /// language unless it is given.
+    Column {
+        /// Number of the column.
+        column: usize,
+        /// Ranges of values as integers that have their order, ascending, without overlaps, both ends
+        /// included; [`Query::range`] makes them of values.
+        ranges: Vec<(u64, u64)>,
+        /// Score.
+        boost: f64,
+    },
     /// All documents. Each scores `boost`.
     All {
         /// Score.
@@ -110,6 +127,7 @@ impl Query {
             Query::Bool { must, filter, should, must_not, .. } => {
                 [must, filter, should, must_not].into_iter().flatten().map(Query::memory).sum()
             }
+            Query::Column { ranges, .. } => size_of::<(u64, u64)>() * ranges.capacity(),
             Query::All { .. } | Query::Nothing => 0,
         };
         size_of::<Query>() + text
@@ -134,8 +152,58 @@ impl Query {
                 let inner = [must, filter, should].into_iter().flatten();
                 inner.for_each(|query| query.collect_fields(fields));
             }
-            Query::All { .. } | Query::Nothing => {}
+            Query::Column { .. } | Query::All { .. } | Query::Nothing => {}
         }
+    }
+
+    /// Documents with a value in a range of a column, with score 0. Use it as a filter of a [`Query::Bool`].
+    ///
+    /// ```
+    /// use tierdex::schema::{Column, ColumnType, ColumnValue, Schema};
+    /// use tierdex::Query;
+    ///
+    /// let schema = Schema::default().with_columns(vec![Column::new("year", ColumnType::I64)]);
+    /// let nineties = Query::range(&schema, "year", ColumnValue::I64(1990)..ColumnValue::I64(2000))?;
+    /// assert_eq!(nineties, Query::parse("year:[1990 TO 2000}", &schema)?);
+    /// # Ok::<(), tierdex::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the schema has no such column, or a bound has another type.
+    pub fn range(schema: &Schema, column: &str, range: impl RangeBounds<ColumnValue>) -> Result<Query> {
+        let number = schema.column_named(column)?;
+        let bits = |value| bits_of(&schema.columns[number], value);
+        let low = match range.start_bound() {
+            Bound::Unbounded => Some(0),
+            Bound::Included(value) => Some(bits(*value)?),
+            Bound::Excluded(value) => bits(*value)?.checked_add(1),
+        };
+        let high = match range.end_bound() {
+            Bound::Unbounded => Some(u64::MAX),
+            Bound::Included(value) => Some(bits(*value)?),
+            Bound::Excluded(value) => bits(*value)?.checked_sub(1),
+        };
+        let range = low.zip(high).filter(|(low, high)| low <= high);
+        Ok(Query::Column { column: number, ranges: range.into_iter().collect(), boost: 0.0 })
+    }
+
+    /// Documents with one of these values in a column, with score 0.
+    ///
+    /// # Errors
+    /// As [`Query::range`].
+    pub fn terms(schema: &Schema, column: &str, values: &[ColumnValue]) -> Result<Query> {
+        let number = schema.column_named(column)?;
+        let bits = values.iter().map(|value| bits_of(&schema.columns[number], *value));
+        let ranges = bits.map(|bits| bits.map(|bits| (bits, bits))).collect::<Result<Vec<_>>>()?;
+        Ok(Query::Column { column: number, ranges: merge_ranges(ranges), boost: 0.0 })
+    }
+
+    /// Documents with a value in a column, with score 0.
+    ///
+    /// # Errors
+    /// As [`Query::range`].
+    pub fn exists(schema: &Schema, column: &str) -> Result<Query> {
+        Query::range(schema, column, ..)
     }
 
     /// A [`Query::Bool`] without filters and without a minimum.
@@ -150,8 +218,17 @@ impl Query {
             | Query::Phrase { boost, .. }
             | Query::Prefix { boost, .. }
             | Query::Fuzzy { boost, .. }
+            | Query::Column { boost, .. }
             | Query::All { boost } => Some(*boost),
             Query::Bool { .. } | Query::Nothing => None,
         }
     }
+}
+
+/// The integer of a value in a column.
+fn bits_of(column: &Column, value: ColumnValue) -> Result<u64> {
+    column.values.to_bits(value).ok_or_else(|| {
+        let (name, what) = (&column.name, column.values.description());
+        Error::Usage(format!("column `{name}`: {value:?} is not {what}"))
+    })
 }

@@ -1,13 +1,13 @@
 //! Points in time as texts (RFC 3339) and as microseconds UTC.
 
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
-use jiff::Timestamp;
 
 /// Microseconds UTC of a text: a time with an offset, one without, which is UTC, a date, whose first
 /// microsecond counts, or `INTEGERus`, which [`format_time`] writes for times of years with more digits. A
 /// time is cut to microseconds.
-pub(super) fn parse_time(text: &str) -> Option<i64> {
+pub(crate) fn parse_time(text: &str) -> Option<i64> {
     if let Some(microseconds) = text.strip_suffix("us") {
         return microseconds.parse().ok();
     }

@@ -6,11 +6,11 @@ mod column;
 use crate::bytes::{ByteReader, push_varint};
 use crate::schema::{Field, Schema};
 use crate::{Error, Result, limits};
-use siphasher::sip::SipHasher13;
-use tierdex_codec::Codec;
 pub use column::{
     CHUNK_HEADER_BYTES, COLUMN_ENTRY_BYTES, COLUMN_TAIL_LEN, ColumnEntry, ColumnTail, Presence,
 };
+use siphasher::sip::SipHasher13;
+use tierdex_codec::Codec;
 use tierdex_io::{Identity, PAGE, Seal};
 
 /// Kinds of files. The values are stored in the envelope of each file.
@@ -219,7 +219,10 @@ impl SegmentMeta {
     /// The file of this kind, if the segment has one, of this field or column; `field` is ignored for files of
     /// the whole segment.
     pub fn file(&self, field: usize, kind: FileKind) -> Option<FileMeta> {
-        self.files.iter().copied().find(|file| file.kind == kind && (!kind.has_field_number() || file.field == field))
+        self.files
+            .iter()
+            .copied()
+            .find(|file| file.kind == kind && (!kind.has_field_number() || file.field == field))
     }
 
     /// Appends the encoded manifest entry.
@@ -260,7 +263,8 @@ impl SegmentMeta {
         if count > files_max as u64 {
             return Err(view.corrupt("too many files in a segment"));
         }
-        let files = (0..count).map(|_| read_file_meta(view, fields.len(), columns)).collect::<Result<Vec<_>>>()?;
+        let files =
+            (0..count).map(|_| read_file_meta(view, fields.len(), columns)).collect::<Result<Vec<_>>>()?;
         Ok(SegmentMeta { id, documents, analysis, fields, files })
     }
 }

@@ -10,7 +10,8 @@ use tierdex::internal::{index::check_on, segment::layout::parse_file_name};
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::{Column, ColumnType, ColumnValue, Schema};
 use tierdex::{
-    Document, DocumentRef, Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, WriterOptions,
+    Document, DocumentRef, Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query,
+    SearchRequest, TotalHits, WriterOptions,
 };
 
 /// Columns of all types, single and multi-valued, whose values are in order, at random, equal, sparse, or of
@@ -47,7 +48,8 @@ fn document(number: usize) -> Document {
     }
     if random.one_in(2) {
         let extremes = [0, 1, u64::MAX, u64::MAX - 1, 1 << 63];
-        let value = if random.one_in(3) { *random.pick(&extremes) } else { random.next() >> random.below(64) };
+        let value =
+            if random.one_in(3) { *random.pick(&extremes) } else { random.next() >> random.below(64) };
         add("any", ColumnValue::U64(value));
     }
     let prices = [-0.0, 0.0, f64::MIN_POSITIVE, -1e300, f64::INFINITY, 19.99, 5e-324];
@@ -237,4 +239,179 @@ fn wrong_values_are_rejected_and_the_writer_goes_on() {
     assert_eq!(engine.snapshot().values(1, "year").unwrap(), [ColumnValue::I64(5)]);
     assert!(engine.snapshot().values(0, "yeer").unwrap_err().to_string().contains("no column `yeer`"));
     assert!(engine.snapshot().values(2, "year").unwrap_err().to_string().contains("no document 2"));
+}
+
+/// A filter in the query language, and the documents that pass it.
+type Filter = (String, Box<dyn Fn(&Document) -> bool>);
+
+fn values_of<'d>(document: &'d Document, name: &'static str) -> impl Iterator<Item = ColumnValue> + 'd {
+    document.columns.iter().filter(move |(of, _)| *of == name).map(|(_, value)| *value)
+}
+
+/// A random filter by one column.
+fn random_filter(random: &mut Random) -> Filter {
+    let (low, high) = (random.below(9000) as i64 - 200, random.below(3000) as i64);
+    match random.below(9) {
+        0 => {
+            let minute = |number: i64| 1_700_000_000_000_000 + 60_000_000 * number;
+            let text = |number: i64| ColumnValue::Date(minute(number)).to_string();
+            let query = format!("created:[{} TO {}}}", text(low), text(low + high));
+            let is_within = move |value| matches!(value, ColumnValue::Date(at) if (minute(low)..minute(low + high)).contains(&at));
+            (query, Box::new(move |document| values_of(document, "created").any(is_within)))
+        }
+        1 => {
+            let from = 1890 + random.below(150) as i64;
+            let is_within = move |value| matches!(value, ColumnValue::I64(year) if year >= from);
+            (format!("year:>={from}"), Box::new(move |document| values_of(document, "year").any(is_within)))
+        }
+        2 => {
+            let years = [0; 4].map(|_| 1890 + random.below(150) as i64);
+            let list = years.map(|year| year.to_string()).join(" ");
+            let is_within = move |value| matches!(value, ColumnValue::I64(year) if years.contains(&year));
+            (format!("year:({list})"), Box::new(move |document| values_of(document, "year").any(is_within)))
+        }
+        3 => {
+            let below = *random.pick(&["0", "1e-300", "19.99", "-0.5", "inf", "1e300", "60"]);
+            let number: f64 = below.parse().unwrap();
+            let is_within = move |value| matches!(value, ColumnValue::F64(price) if price < number);
+            (format!("price:<{below}"), Box::new(move |document| values_of(document, "price").any(is_within)))
+        }
+        4 => {
+            let is_within = |value| value == ColumnValue::Bool(true);
+            ("sold:true".to_string(), Box::new(move |document| values_of(document, "sold").any(is_within)))
+        }
+        5 => {
+            let (from, to) = (28 + random.below(20) as u64, 28 + random.below(25) as u64);
+            let is_within = move |value| matches!(value, ColumnValue::U64(size) if from < size && size < to);
+            (
+                format!("sizes:{{{from} TO {to}}}"),
+                Box::new(move |document| values_of(document, "sizes").any(is_within)),
+            )
+        }
+        6 => {
+            let name = *random.pick(&["any", "rare", "deltas", "absent", "same", "sizes"]);
+            (format!("{name}:*"), Box::new(move |document| values_of(document, name).next().is_some()))
+        }
+        7 => {
+            let limit = random.next() >> random.below(64);
+            let is_within = move |value| matches!(value, ColumnValue::U64(value) if value <= limit);
+            (format!("any:<={limit}"), Box::new(move |document| values_of(document, "any").any(is_within)))
+        }
+        _ => {
+            let limit = random.next() as i64 >> random.below(64);
+            let is_within = move |value| matches!(value, ColumnValue::I64(value) if value > limit);
+            (
+                format!("deltas:>{limit}"),
+                Box::new(move |document| values_of(document, "deltas").any(is_within)),
+            )
+        }
+    }
+}
+
+/// The ids of all hits with their scores, and the number of matches.
+fn search(engine: &Engine, query: &str, k: usize) -> (Vec<(String, f32)>, u64) {
+    let snapshot = engine.snapshot();
+    let parsed = Query::parse(query, snapshot.schema()).unwrap();
+    let hits = engine.search(SearchRequest::new(parsed.clone()).k(k).count(true).ids(true)).unwrap();
+    let counted = engine.search(SearchRequest::new(parsed).k(0).count(true)).unwrap();
+    assert_eq!(hits.total, counted.total, "{query}");
+    let TotalHits::Exact(total) = hits.total else { panic!("{query}") };
+    let scores = hits.hits.iter().map(|hit| hit.score);
+    (hits.ids().unwrap().iter().map(|id| id.to_string()).zip(scores).collect(), total)
+}
+
+/// Searches with filters are those without, less the documents that do not pass, in the same order, with the
+/// same scores, however the index is divided.
+#[test]
+fn filters_select_documents_and_keep_scores() {
+    let documents: Vec<Document> = (0..9000).map(document).collect();
+    let replaced: Vec<Document> = (0..9000)
+        .step_by(11)
+        .map(|number| Document { id: number.to_string(), ..document(50_000 + number) })
+        .collect();
+    let mut found = 0;
+    for (cuts, dram) in [(vec![], None), (vec![700, 5000, 5001], Some(40_000_000)), (vec![4096], None)] {
+        let (disk, mut from) = (Arc::new(MemDisk::new()), 0);
+        let mut writer = open(&disk, OpenMode::New, true);
+        for cut in cuts.iter().copied().chain([documents.len()]) {
+            writer.add_all(documents[from..cut].to_vec(), 1).unwrap();
+            writer.commit(Merge::None).unwrap();
+            from = cut;
+        }
+        let mut all = by_id(&documents);
+        if !cuts.is_empty() {
+            writer.add_all(replaced.clone(), 1).unwrap();
+            writer.commit(Merge::None).unwrap();
+            all.extend(by_id(&replaced));
+        }
+        let index = Index::open_on(disk.clone()).unwrap();
+        let options = EngineOptions::new().threads(2);
+        let options = if let Some(dram) = dram { options.dram(dram) } else { options };
+        let engine = Engine::new(&index, &options).unwrap();
+        let mut random = Random::new(cuts.len() as u64 + 1);
+        for round in 0..150 {
+            let text = *random.pick(&["word1", "all", "word2 word3", "+word4 all", "*:*", "absentword"]);
+            let (filter, passes) = random_filter(&mut random);
+            let (other, passes_other) = random_filter(&mut random);
+            let (base, _) = search(&engine, text, 20_000);
+            let form = random.below(5);
+            let (query, passes): (_, Box<dyn Fn(&Document) -> bool>) = match form {
+                0 => (format!("+({text}) #{filter}"), passes),
+                1 => (format!("+({text}) +{filter}"), passes),
+                2 => (format!("+({text}) -{filter}"), Box::new(move |document| !passes(document))),
+                3 => (
+                    format!("+({text}) #{filter} #{other}"),
+                    Box::new(move |document| passes(document) && passes_other(document)),
+                ),
+                _ => (
+                    format!("+({text}) #({filter} {other})"),
+                    Box::new(move |document| passes(document) || passes_other(document)),
+                ),
+            };
+            let expected: Vec<(String, f32)> = base.into_iter().filter(|(id, _)| passes(&all[id])).collect();
+            found += expected.len();
+            let (mut hits, total) = search(&engine, &query, 20_000);
+            assert_eq!(total, expected.len() as u64, "{round}: {query}");
+            assert!(hits == expected, "{round}: {query}");
+            hits.truncate(10);
+            assert_eq!(search(&engine, &query, 10).0, hits, "{round}: {query}");
+            // The filter alone: all documents with score 0, or those of another commit.
+            let (alone, total) = search(&engine, &filter, 20_000);
+            assert!(alone.iter().all(|(_, score)| *score == 0.0) && alone.len() as u64 == total, "{filter}");
+            let none = search(&engine, &format!("*:* -{filter}"), 0).1;
+            assert_eq!(total + none, all.len() as u64, "{filter}");
+        }
+    }
+    assert!(found > 100_000, "{found}");
+}
+
+#[test]
+fn wrong_clauses_are_faults_with_their_place() {
+    let schema = schema();
+    for (query, expected) in [
+        ("disk year:[1990 TO x]", "query, byte 6: column `year`: `x` is not an integer from -2^63 to 2^63-1"),
+        ("created:>yesterday", "query, byte 1: column `created`: `yesterday` is not a date such as"),
+        ("year:[1990 2000]", "query, byte 1: write a range as `[low TO high]`"),
+        ("year:>=", "query, byte 1: a value is missing after the name of the column"),
+        ("sold:maybe", "query, byte 1: column `sold`: `maybe` is not true or false"),
+    ] {
+        let error = Query::parse(query, &schema).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+        let (_, warnings) = Query::parse_lenient(query, &schema);
+        assert_eq!(warnings[0].to_string(), error);
+    }
+    // A range without values matches nothing.
+    let empty = Query::parse("year:{5 TO 6}", &schema).unwrap();
+    assert_eq!(empty, Query::Column { column: 1, ranges: Vec::new(), boost: 0.0 });
+    let now = 1_700_000_000_000_000;
+    let (query, _) = Query::parse_at("created:>=now-1h", &schema, now).unwrap();
+    let from = ColumnValue::Date(now - 3_600_000_000);
+    assert_eq!(query, Query::range(&schema, "created", from..).unwrap());
+    assert_eq!(Query::exists(&schema, "year").unwrap(), Query::parse("year:*", &schema).unwrap());
+    let years = [1990, 1991, 2000].map(ColumnValue::I64);
+    assert_eq!(
+        Query::terms(&schema, "year", &years).unwrap(),
+        Query::parse("year:(1990 2000 1991)", &schema).unwrap()
+    );
+    assert!(Query::range(&schema, "year", ColumnValue::U64(1)..).is_err());
 }

@@ -52,7 +52,11 @@ fn ingest_documents(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, 
             std::thread::yield_now();
         }
         piece.iter().try_for_each(|doc| {
-            add(DocumentRef { id: &doc.id, values: &[(0, &doc.title), (1, &doc.text)], ..DocumentRef::default() })
+            add(DocumentRef {
+                id: &doc.id,
+                values: &[(0, &doc.title), (1, &doc.text)],
+                ..DocumentRef::default()
+            })
         })?;
         Ok(number)
     };

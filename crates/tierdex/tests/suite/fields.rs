@@ -171,7 +171,9 @@ fn stored_values_survive_added_members() {
         let id = number.to_string();
         let values = first.map(|value| (1, value));
         let values = &values[..number % 4];
-        writer.add_document(DocumentRef { id: &id, values, columns: &[], others: &others[..number % 15] }).unwrap();
+        writer
+            .add_document(DocumentRef { id: &id, values, columns: &[], others: &others[..number % 15] })
+            .unwrap();
     }
     writer.commit(Merge::None).unwrap();
     drop(writer);

@@ -189,10 +189,16 @@ fn an_id_that_is_too_long_is_rejected_without_a_trace() {
     writer.add("good", [("title", "second"), ("text", "kept")]).unwrap();
     reject(writer.add(&too_long, [("title", "third"), ("text", "rejected")]).unwrap_err());
     let mut batch = new_batch(&writer);
-    batch.add(DocumentRef { id: "batched", values: &[(0, "fourth"), (1, "kept")], ..DocumentRef::default() }).unwrap();
+    batch
+        .add(DocumentRef { id: "batched", values: &[(0, "fourth"), (1, "kept")], ..DocumentRef::default() })
+        .unwrap();
     reject(
         batch
-            .add(DocumentRef { id: &too_long, values: &[(0, "fifth"), (1, "rejected")], ..DocumentRef::default() })
+            .add(DocumentRef {
+                id: &too_long,
+                values: &[(0, "fifth"), (1, "rejected")],
+                ..DocumentRef::default()
+            })
             .unwrap_err(),
     );
     assert_eq!((batch.documents(), writer.documents()), (1, 1));
@@ -471,7 +477,11 @@ fn a_failed_ingest_commits_nothing() {
                 if pieces < 20 { Ok(Some(pieces)) } else { Err(Error::Failed("the source broke".into())) }
             },
             |piece: u32, add| {
-                add(DocumentRef { id: &piece.to_string(), values: &[(1, "some words")], ..DocumentRef::default() })
+                add(DocumentRef {
+                    id: &piece.to_string(),
+                    values: &[(1, "some words")],
+                    ..DocumentRef::default()
+                })
             },
             |()| Ok(()),
         );

@@ -236,7 +236,11 @@ fn unfinished_files_of_a_first_run_are_removed() {
     let mut batch = new_batch(&writer);
     docs.iter().for_each(|doc| {
         batch
-            .add(DocumentRef { id: &doc.id, values: &[(0, &doc.title), (1, &doc.text)], ..DocumentRef::default() })
+            .add(DocumentRef {
+                id: &doc.id,
+                values: &[(0, &doc.title), (1, &doc.text)],
+                ..DocumentRef::default()
+            })
             .unwrap()
     });
     writer.push(batch.seal().unwrap()).unwrap();

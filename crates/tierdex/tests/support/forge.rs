@@ -26,7 +26,8 @@ pub fn forge_file(disk: &MemDisk, name: &str, identity: Identity, payload: &[u8]
     let Some((number, field, kind)) = parse_file_name(name) else { return };
     let mut manifest = Manifest::read_newest(disk).unwrap().unwrap();
     for segment in &mut manifest.segments {
-        let is_named = |of: &&mut FileMeta| of.kind == kind && (of.field == field || !kind.has_field_number());
+        let is_named =
+            |of: &&mut FileMeta| of.kind == kind && (of.field == field || !kind.has_field_number());
         if segment.id == number {
             segment.meta.files.iter_mut().filter(is_named).for_each(|of| of.seal = seal);
         }

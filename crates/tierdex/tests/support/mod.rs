@@ -241,7 +241,11 @@ fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| {
             batch
-                .add(DocumentRef { id: &doc.id, values: &[(0, &doc.title), (1, &doc.text)], ..DocumentRef::default() })
+                .add(DocumentRef {
+                    id: &doc.id,
+                    values: &[(0, &doc.title), (1, &doc.text)],
+                    ..DocumentRef::default()
+                })
                 .unwrap()
         });
         writer.push(batch.seal().unwrap()).unwrap();

@@ -5,12 +5,13 @@
 #[path = "../../../tests/support/random.rs"]
 mod random;
 
+use crate::query::column_clause::{ColumnClause, ColumnMatches};
 use crate::query::plan_node::{Leaf, PlanNode, PrefixClause, TermPrefix, show_plan};
 use crate::query::{Clauses, QueryPlan};
 use crate::rank::{Bm25, CollectionStats, LengthNorms, ScoreScale, Scorer, TermScorer, idf};
-use crate::schema::{Field, NormKind, Schema, Stored};
+use crate::schema::{Column, ColumnType, Field, NormKind, Schema, Stored};
 use crate::segment::read::{FILES, OpenSegment, Segment};
-use crate::segment::write::{FieldTarget, FieldWriter, IdsWriter, write_lengths};
+use crate::segment::write::{ColumnTarget, FieldTarget, FieldWriter, IdsWriter, write_column, write_lengths};
 use crate::{eval::nodes::Alignments, limits::BLOCK, segment::SegmentMeta};
 pub(super) use random::Random;
 use std::collections::BTreeMap;
@@ -134,9 +135,27 @@ impl Fixture {
         PlanNode::Prefix { prefix: Arc::new(prefix), weight }
     }
 
+    /// A random clause on a column.
+    fn column(&self, random: &mut Random) -> PlanNode {
+        let column = random.below(COLUMNS.len());
+        let reader = self.segment.column(column).expect("some documents have values");
+        let largest = reader.tail().maximum;
+        let mut ends: Vec<u64> =
+            (0..2 * (1 + random.skewed(3))).map(|_| random.below(largest as usize + 2) as u64).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut ranges: Vec<_> = ends.chunks(2).map(|ends| (ends[0], ends[ends.len() - 1])).collect();
+        if random.one_in(6) {
+            ranges = vec![(0, u64::MAX)];
+        }
+        let matches = vec![ColumnMatches::of(reader, &ranges).unwrap()];
+        let weight = *random.pick(&[0.0, 0.0, 1e-5, 0.7]);
+        PlanNode::Column { clause: Arc::new(ColumnClause { column, ranges, matches }), weight }
+    }
+
     /// A random node of a plan, of at most this depth.
     pub(super) fn node(&self, random: &mut Random, depth: usize) -> PlanNode {
-        match random.below(if depth == 0 { 9 } else { 14 }) {
+        match random.below(if depth == 0 { 11 } else { 16 }) {
             0..4 => self.term(random.below(WORD_FREQUENCIES.len())),
             4..7 => self.phrase(random, WORD_FREQUENCIES.len() - 3),
             7 => {
@@ -145,6 +164,7 @@ impl Fixture {
                 self.prefix(random, text, weight)
             }
             8 => PlanNode::All { weight: *random.pick(&[0.0, 1e-5, 0.9]) },
+            9 | 10 => self.column(random),
             _ => self.group(random, depth - 1),
         }
     }
@@ -213,6 +233,14 @@ impl Fixture {
                 let documents = self.lists_of_prefix(&prefix.text).flat_map(BTreeMap::keys);
                 documents.for_each(|document| scores[*document as usize] = score);
             }
+            PlanNode::Column { clause, weight } => {
+                let is_within =
+                    |value: &u64| clause.ranges.iter().any(|(low, high)| low <= value && value <= high);
+                for (document, score) in scores.iter_mut().enumerate() {
+                    let matches = column_values(clause.column, document).iter().any(is_within);
+                    *score = matches.then(|| self.plan.scale.constant(*weight));
+                }
+            }
             PlanNode::All { weight } => scores.fill(Some(self.plan.scale.constant(*weight))),
             PlanNode::Nothing => {}
             PlanNode::Group(group) => scores = self.group_scores(group),
@@ -278,7 +306,27 @@ fn random_words(documents: usize, seed: u64) -> (Vec<WordPositions>, Vec<u32>) {
     (words, lengths)
 }
 
-/// Writes and opens a segment of one field with positions.
+/// The names of the columns, and whether they are multi-valued.
+const COLUMNS: [(&str, bool); 3] = [("ordered", false), ("sparse", false), ("several", true)];
+
+/// The values of a document in a column, ascending. The first column has the order of documents, and blocks of
+/// which all documents have a value; the second one has few values; the third one several.
+fn column_values(column: usize, document: usize) -> Vec<u64> {
+    let mut random = Random::new((7 * document + column) as u64);
+    match column {
+        0 if document / 5000 % 2 == 1 && random.one_in(3) => Vec::new(),
+        0 => vec![3 * (document as u64 / 11) + 100],
+        1 => (random.one_in(50)).then(|| random.below(1000) as u64).into_iter().collect(),
+        _ => {
+            let mut values: Vec<u64> =
+                (0..random.skewed(5)).map(|_| (random.next() >> (40 + random.below(24))) % 5000).collect();
+            values.sort_unstable();
+            values
+        }
+    }
+}
+
+/// Writes and opens a segment of one field with positions, and columns.
 fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPositions]) -> Segment {
     let disk = MemDisk::new();
     let field = Field {
@@ -305,9 +353,18 @@ fn build_segment(norms: NormKind, codec: Codec, lengths: &[u32], words: &[WordPo
     })
     .unwrap();
     files.extend([written.file, ids]);
+    let columns = COLUMNS.map(|(name, multi)| Column { multi, ..Column::new(name, ColumnType::U64) });
+    for (number, column) in columns.iter().enumerate() {
+        let target = ColumnTarget { disk: &disk, segment: 1, number, column };
+        let written = write_column(target, &mut |body| {
+            (0..lengths.len()).try_for_each(|document| body(&column_values(number, document)))
+        });
+        files.extend(written.unwrap());
+    }
     let meta =
         SegmentMeta { id: 1, documents: lengths.len() as u32, analysis: 0, fields: vec![stats], files };
-    Segment::open(&disk, &Schema { stored: Stored::Nothing, ..Schema::of(vec![field]) }, meta).unwrap()
+    let schema = Schema { stored: Stored::Nothing, columns: columns.into(), ..Schema::of(vec![field]) };
+    Segment::open(&disk, &schema, meta).unwrap()
 }
 
 /// A plan in the notation of [`show_plan`].

@@ -1,7 +1,7 @@
-//! Sets of documents that do not depend on scores: all documents of a segment, or those that contain a term
-//! with a prefix.
+//! Sets of documents that do not depend on scores: all documents of a segment, those that contain a term with
+//! a prefix, or those with some values in a column.
 
-use crate::eval::nodes::PrefixSet;
+use crate::eval::nodes::{ColumnSet, PrefixSet};
 use crate::eval::state::{Bits, CandidateBatch, DocRange, Refine, Refinement, positions_within};
 use crate::{Result, cursor::NO_DOCUMENT};
 
@@ -12,6 +12,8 @@ pub enum DocumentSet<'a> {
     /// Few documents, ascending.
     Sorted(Vec<u32>),
     Prefix(Box<PrefixSet<'a>>),
+    /// Those with some values in a column.
+    Column(Box<ColumnSet<'a>>),
 }
 
 /// A set as a node: each of its documents has the same score.
@@ -34,6 +36,7 @@ impl<'a> SetNode<'a> {
                 sorted.get(sorted.partition_point(|document| *document < from)).copied()
             }
             DocumentSet::Prefix(set) => set.next_lower_bound(from),
+            DocumentSet::Column(set) => Some(set.next_lower_bound(from)),
         };
         next.unwrap_or(NO_DOCUMENT)
     }
@@ -50,6 +53,7 @@ impl<'a> SetNode<'a> {
                 set.fill(bits.range())?;
                 bits.add_bytes(0, set.bits());
             }
+            DocumentSet::Column(set) => set.mark_matches(bits)?,
         }
         Ok(())
     }
@@ -66,6 +70,7 @@ impl<'a> SetNode<'a> {
                 DocumentSet::All(end) => document < *end,
                 DocumentSet::Sorted(sorted) => sorted.binary_search(&document).is_ok(),
                 DocumentSet::Prefix(set) => set.contains(document)?,
+                DocumentSet::Column(set) => set.contains(document)?,
             };
             let added = if is_in && how.is_scored() { self.score } else { 0 };
             let keeps = if is_in { how != Refine::Exclude } else { keeps_others };

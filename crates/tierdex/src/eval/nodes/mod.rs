@@ -4,6 +4,7 @@
 pub mod all_of;
 pub mod any_of;
 pub mod bounds;
+pub mod column_set;
 pub mod document_set;
 pub mod node;
 pub mod occurrences;
@@ -13,6 +14,7 @@ pub mod slop;
 pub mod term;
 
 pub use bounds::ShareBounds;
+pub use column_set::ColumnSet;
 pub use document_set::{DocumentSet, SetNode};
 pub use node::{AllOf, AnyOf, Node, RefiningClause};
 pub use phrase::Phrase;

@@ -37,7 +37,11 @@ fn check_column(column: &ColumnReader) -> Result<()> {
     let tail = column.tail();
     if smallest != 0 || largest != (tail.maximum - tail.minimum) / tail.divisor {
         let at = column.file().payload().end;
-        return Err(Error::corrupt(column.file().name(), at, "the tail has another smallest or largest value"));
+        return Err(Error::corrupt(
+            column.file().name(),
+            at,
+            "the tail has another smallest or largest value",
+        ));
     }
     Ok(())
 }

@@ -28,7 +28,9 @@ fn write(disk: &MemDisk, schema: &Schema, parts: &[&[(u32, TestDocument)]]) -> V
         for (number, document) in *part {
             let values = [(0, document[0].as_str()), (1, document[1].as_str())];
             let id = format!("document-{number}");
-            writer.add_document(DocumentRef { id: &id, values: &values, columns: &[], others: "{\"a\":1}" }).unwrap();
+            writer
+                .add_document(DocumentRef { id: &id, values: &values, columns: &[], others: "{\"a\":1}" })
+                .unwrap();
         }
         writer.commit(Merge::None).unwrap();
     }

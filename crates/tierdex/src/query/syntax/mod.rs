@@ -7,6 +7,8 @@
 //! primary = [ field ":" ] ( word [ "~" [ edits ] ] | word "*" | phrase [ "~" slop ]
 //!                         | "(" list ")" [ "~" minimum ] ) [ "^" boost ]
 //!         | "*:*" [ "^" boost ]
+//!         | column ":" ( range | value | "(" value { value } ")" | "*" ) [ "^" boost ]
+//! range   = ( "[" | "{" ) value "TO" value ( "]" | "}" ) | ( ">" | ">=" | "<" | "<=" ) value
 //! phrase  = '"' words '"'
 //! ```
 //!
@@ -18,6 +20,7 @@
 //! Strict parsing rejects a query at its first fault. Lenient parsing accepts any text: it records each fault
 //! and ignores the operator or clause that contains it.
 
+mod column;
 mod pairs;
 mod parser;
 mod problems;
@@ -28,7 +31,7 @@ mod tokens;
 mod tree;
 
 pub use problems::Problems;
-pub use tree::{Fields, Occur, SyntaxClause, SyntaxTree};
+pub use tree::{ColumnRange, Fields, NameKind, Occur, SyntaxClause, SyntaxTree};
 
 use crate::{Result, limits::QUERY_BYTES_MAX};
 

@@ -147,14 +147,24 @@ a NEAR/5 b => query, byte 3: `NEAR` is no operator; write `"one two"~5` for word
 NEAR THE NEARBY NEAR/ => (NEAR THE NEARBY NEAR/)
 "#;
 
-fn check_field_name(name: &str) -> std::result::Result<(), String> {
-    if name == "title" { Ok(()) } else { Err("which has `title`".to_string()) }
+fn check_field_name(name: &str) -> std::result::Result<NameKind, String> {
+    match name {
+        "title" => Ok(NameKind::Field),
+        "year" => Ok(NameKind::Column),
+        _ => Err("which has `title`".to_string()),
+    }
 }
 
 fn show_tree(tree: &SyntaxTree) -> String {
     let name = |field: &Option<String>| field.as_ref().map_or(String::new(), |f| format!("{f}:"));
     let tilde = |number: u32| if number > 0 { format!("~{number}") } else { String::new() };
     match tree {
+        SyntaxTree::Column { column, ranges, boost, .. } => {
+            let end =
+                |end: &Option<(String, bool)>| end.as_ref().map_or("*".to_string(), |(text, _)| text.clone());
+            let ranges = ranges.iter().map(|range| format!("{}..{}", end(&range.low), end(&range.high)));
+            format!("{column}={}^{boost}", ranges.collect::<Vec<_>>().join(","))
+        }
         SyntaxTree::Word(field, word) => format!("{}{word}", name(field)),
         SyntaxTree::Prefix(field, word) => format!("{}{word}*", name(field)),
         SyntaxTree::Fuzzy(field, word, distance) => format!("{}{word}~{distance}", name(field)),

@@ -2,10 +2,11 @@
 //! brackets and quotation marks in pairs, signs before a clause, `name:` with the name of a field. Everything
 //! else is text. Operators of other query languages that are not supported are faults in their full form.
 
+use super::column::{WrittenColumn, parse_column};
 use super::pairs::{end_of_phrase, find_unpaired};
 use super::problems::Problems;
 use super::suffix::{Suffixes, is_number, is_suffix_operator};
-use super::tree::{Fields, Occur, SyntaxTree, with_boost};
+use super::tree::{Fields, NameKind, Occur, SyntaxTree, with_boost};
 use crate::{Result, text::is_in_hebrew_word};
 
 /// A token of a query.
@@ -173,8 +174,14 @@ impl QueryTokenizer<'_> {
                 }
                 '(' | ')' | '"' => break,
                 // Field names contain no colon, so only the first colon of a word can end one.
-                ':' if !std::mem::replace(&mut colon, true) && self.is_field(start, &letters) => {
-                    field = Some(letters_to_text(&letters));
+                ':' if !std::mem::replace(&mut colon, true)
+                    && let Some(kind) = self.kind_of_name(start, &letters) =>
+                {
+                    let name = letters_to_text(&letters);
+                    if kind == NameKind::Column {
+                        return self.read_column(start, name);
+                    }
+                    field = Some(name);
                     letters.clear();
                     self.at = self.start_of_clause(start, self.at + 1)?;
                     continue;
@@ -270,19 +277,37 @@ impl QueryTokenizer<'_> {
         Some(operator_named(word).unwrap_or_else(token))
     }
 
-    /// Whether the letters before the colon at the current offset name a field. Records a warning for a name
+    /// The clause on a column, whose name begins at `start` and ends at the current offset.
+    fn read_column(&mut self, start: usize, column: String) -> Result<Option<QueryToken>> {
+        match parse_column(&self.text[self.at + 1..]) {
+            Ok(WrittenColumn { ranges, boost, len }) => {
+                self.at += 1 + len;
+                Ok(Some(QueryToken::Leaf(SyntaxTree::Column { column, at: start, ranges, boost })))
+            }
+            Err((len, message)) => {
+                self.at += 1 + len;
+                self.problems.report_at(start, message)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// What the letters before the colon at the current offset name, if they do. Records a warning for a name
     /// that looks like that of a field but is not.
-    fn is_field(&mut self, start: usize, letters: &[Letter]) -> bool {
+    fn kind_of_name(&mut self, start: usize, letters: &[Letter]) -> Option<NameKind> {
         if letters.iter().any(|letter| letter.escaped) {
-            return false;
+            return None;
         }
         let name = letters_to_text(letters);
-        let Err(fields) = (self.fields)(&name) else { return true };
+        let fields = match (self.fields)(&name) {
+            Ok(kind) => return Some(kind),
+            Err(fields) => fields,
+        };
         if is_name(&name) && self.text[self.at + 1..].starts_with(begins_field_clause) {
             let message = format!("`{name}:` is read as text: it is not a field of this index, {fields}");
             self.problems.warn_at(start, message);
         }
-        false
+        None
     }
 
     /// The token of a word of these letters, which begins at `start`: without its suffixes and the `*` of a

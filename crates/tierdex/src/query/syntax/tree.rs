@@ -11,12 +11,41 @@ pub enum SyntaxTree {
     Fuzzy(Option<String>, String, u8),
     /// A quoted phrase, and its slop.
     Phrase(Option<String>, String, u32),
+    /// Values of a column in one of these ranges.
+    Column {
+        /// Name of the column.
+        column: String,
+        /// Byte offset of the clause in the query.
+        at: usize,
+        /// The ranges.
+        ranges: Vec<ColumnRange>,
+        /// Score of each match.
+        boost: f64,
+    },
     /// All documents.
     All,
     /// A list of clauses, and the minimum number of its alternatives that must match.
     List(Vec<SyntaxClause>, u32),
     /// A clause with a boost.
     Boost(Box<SyntaxTree>, f64),
+}
+
+/// A range of values as it is written: each end with whether it belongs to the range; `None` without a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnRange {
+    /// The low end.
+    pub low: Option<(String, bool)>,
+    /// The high end.
+    pub high: Option<(String, bool)>,
+}
+
+/// What a name before a colon is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// A text field.
+    Field,
+    /// A column.
+    Column,
 }
 
 /// A clause of a list, with its role there.
@@ -35,8 +64,8 @@ pub enum Occur {
     MustNot,
 }
 
-/// Whether the index has a field of this name. The error lists its fields.
-pub type Fields<'a> = &'a dyn Fn(&str) -> std::result::Result<(), String>;
+/// Whether the index has a field or column of this name. The error lists its fields.
+pub type Fields<'a> = &'a dyn Fn(&str) -> std::result::Result<NameKind, String>;
 
 /// `syntax` with a boost, if it has one.
 pub(super) fn with_boost(syntax: SyntaxTree, boost: Option<f64>) -> SyntaxTree {

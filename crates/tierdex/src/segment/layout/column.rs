@@ -84,7 +84,14 @@ impl ColumnEntry {
             _ => return None,
         };
         let (values, present) = (number(24) as u32, u16::from_le_bytes([bytes[28], bytes[29]]));
-        Some(ColumnEntry { minimum: number(0), maximum: number(8), offset: number(16), values, present, presence })
+        Some(ColumnEntry {
+            minimum: number(0),
+            maximum: number(8),
+            offset: number(16),
+            values,
+            present,
+            presence,
+        })
     }
 }
 

@@ -71,6 +71,11 @@ impl ColumnReader {
         &self.file
     }
 
+    /// Number of documents of the segment.
+    pub fn documents(&self) -> u32 {
+        self.tail.documents as u32
+    }
+
     /// Number of blocks.
     pub fn blocks(&self) -> usize {
         (self.tail.documents as usize).div_ceil(COLUMN_BLOCK_DOCS)
@@ -179,7 +184,8 @@ impl ColumnReader {
         bytes: &mut Vec<u8>,
         units: &mut Vec<u64>,
     ) -> Result<()> {
-        let (block, in_block) = (document as usize / COLUMN_BLOCK_DOCS, document as usize % COLUMN_BLOCK_DOCS);
+        let (block, in_block) =
+            (document as usize / COLUMN_BLOCK_DOCS, document as usize % COLUMN_BLOCK_DOCS);
         self.directory()?.read_block(block, source, bytes)?.values_of(in_block, units);
         Ok(())
     }

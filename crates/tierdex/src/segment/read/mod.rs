@@ -25,7 +25,7 @@ mod walk;
 
 pub use block_list::{BlockList, BlockLocation, ListPart};
 pub use column::{ColumnDirectory, ColumnReader};
-pub use column_block::{BlockBits, BlockValues};
+pub use column_block::BlockBits;
 pub use counted::CountedSource;
 pub use deletes::open_deletes;
 pub(crate) use deletes::{open_deleted_documents, open_deletes_sharing};

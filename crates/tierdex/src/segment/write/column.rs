@@ -7,7 +7,7 @@
 //!    the smallest and the largest one.
 
 use super::super::layout::{
-    COLUMN_ENTRY_BYTES, CHUNK_HEADER_BYTES, ColumnEntry, ColumnTail, FileKind, FileMeta, Presence,
+    CHUNK_HEADER_BYTES, COLUMN_ENTRY_BYTES, ColumnEntry, ColumnTail, FileKind, FileMeta, Presence,
 };
 use super::file::{create, seal};
 use crate::limits::{BLOCK, COLUMN_BLOCK_DOCS};
