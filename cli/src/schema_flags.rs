@@ -9,7 +9,9 @@ use std::{collections::BTreeSet, io::Read};
 use tierdex::analysis::{Analyzer, ENGLISH_STOP_WORDS};
 use tierdex::codec::Codec;
 use tierdex::limits::{STOP_WORDS_MAX, SYNONYM_BYTES_MAX, TERM_BYTES_MAX};
-use tierdex::schema::{Analysis, Field, Language, NormKind, Schema, Stored, Synonyms, Tokenizer};
+use tierdex::schema::{
+    Analysis, Column, ColumnType, Field, Language, NormKind, Schema, Stored, Synonyms, Tokenizer,
+};
 
 /// Fields, analysis and index options. With --append the default is the settings of the index.
 #[derive(Args, Default)]
@@ -48,7 +50,9 @@ pub struct SchemaArguments {
     /// A field, which queries can search by its name: subject:budget. NAME:text is a text field of the member
     /// NAME of documents; from= names another member, or several: people:text:from=from+headers.to indexes
     /// `from`, and `to` in the object `headers`. Repeat the flag for each field: words without a field name
-    /// are searched in the first one. Further settings: positions, fold-accents, stem=, stop-words=,
+    /// are searched in the first one. NAME:i64, u64, f64, bool or date is a column of typed values, by which
+    /// queries filter: year:[1990 TO 2000]; with year:i64:multi documents may have several, and from= names
+    /// the member. Further settings of text: positions, fold-accents, stem=, stop-words=,
     /// synonyms=, tokenizer=, norms=, codec= and freq-codec=, as in subject:text:stem=english:positions
     /// [default: as the flags of these names]. With --append the fields are added to the index: documents
     /// that it has already are not found in them [default: one field, text, of the members title and text]
@@ -89,9 +93,10 @@ enum StoreChoice {
 }
 
 impl SchemaArguments {
-    /// Whether the flags name fields: then the members of documents are those of the fields.
+    /// Whether the flags name text fields: then the members of documents are those of the fields.
     pub fn has_fields(&self) -> bool {
-        !self.fields.is_empty() || self.schema_file.is_some()
+        let is_text = |field: &String| field.split(':').nth(1) == Some("text");
+        self.fields.iter().any(is_text) || self.schema_file.is_some()
     }
 
     /// The schema that the flags describe, validated. `title` is the member that is shown as the title.
@@ -100,23 +105,31 @@ impl SchemaArguments {
     /// name, so that a difference is reported.
     pub fn schema(&self, title: Option<&str>, existing: Option<&Schema>) -> Outcome<Schema> {
         let file = self.schema_file.as_deref().map(read_schema_file).transpose()?;
-        let settings = match &file {
+        let declared = match &file {
             Some(file) => file.fields.clone(),
-            None => self.fields.iter().map(|field| FieldSettings::parse(field)).collect::<Outcome<_>>()?,
+            None => self.fields.iter().map(|field| DeclaredField::parse(field)).collect::<Outcome<_>>()?,
         };
+        let (mut settings, mut columns) = (Vec::new(), Vec::new());
+        for field in declared {
+            match field {
+                DeclaredField::Text(field) => settings.push(field),
+                DeclaredField::Column(column) => columns.push(column),
+            }
+        }
         let title = title.or_else(|| file.as_ref()?.title.as_deref());
         let fields = settings.iter().map(|field| field.build(self)).collect::<Outcome<Vec<_>>>()?;
         let schema = match existing {
             Some(existing) => {
                 check_title(title, existing)?;
-                existing.with_fields(if self.has_fields() { fields } else { self.changed_fields(existing)? })
+                let changed = if fields.is_empty() { self.changed_fields(existing)? } else { fields };
+                existing.with_fields(changed)
             }
             None if fields.is_empty() => Schema::of(vec![FieldSettings::default().build(self)?]),
             None => Schema::new(&[], title.or(Some("title")), fields),
         };
         let store = self.store.or(file.and_then(|file| file.store));
         let stored = store.map_or(schema.stored, StoreChoice::stored);
-        let schema = Schema { stored, ..schema };
+        let schema = Schema { stored, ..schema }.with_columns(columns);
         schema.validate()?;
         Ok(schema)
     }
@@ -143,7 +156,7 @@ pub fn check_title(title: Option<&str>, existing: &Schema) -> Outcome {
 
 /// The content of a file of `--schema`.
 struct SchemaFile {
-    fields: Vec<FieldSettings>,
+    fields: Vec<DeclaredField>,
     title: Option<String>,
     store: Option<StoreChoice>,
 }
@@ -163,7 +176,7 @@ fn parse_schema_file(value: &Value) -> Result<SchemaFile, String> {
         match name.as_str() {
             "fields" => {
                 let fields = value.as_array().ok_or("`fields` is not an array")?;
-                file.fields = fields.iter().map(FieldSettings::from_json).collect::<Result<_, _>>()?;
+                file.fields = fields.iter().map(DeclaredField::from_json).collect::<Result<_, _>>()?;
             }
             "title" => file.title = Some(value.as_str().ok_or("`title` is not a string")?.to_string()),
             "store" => {
@@ -176,6 +189,69 @@ fn parse_schema_file(value: &Value) -> Result<SchemaFile, String> {
         return Err("the schema has no fields, as in {\"fields\": [{\"name\": \"subject\"}]}".to_string());
     }
     Ok(file)
+}
+
+/// What `--field` or a schema file declares.
+#[derive(Clone, Debug, PartialEq)]
+enum DeclaredField {
+    Text(FieldSettings),
+    Column(Column),
+}
+
+impl DeclaredField {
+    /// Parses a value of `--field`.
+    fn parse(text: &str) -> Outcome<DeclaredField> {
+        let failed = |reason: String| Err(Failure::Usage(format!("--field {text}: {reason}")));
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let values = match parts.next() {
+            Some("text") => return FieldSettings::parse(text).map(DeclaredField::Text),
+            Some(kind) => match ColumnType::from_name(kind) {
+                Some(values) => values,
+                None => return failed(format!("the field is of type `{kind}`; types are {}", types())),
+            },
+            None => return failed(format!("the field has no type; write {name}:text")),
+        };
+        let mut column = Column::new(name, values);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("from", member)) => column.member = member.to_string(),
+                None if part == "multi" => column.multi = true,
+                _ => {
+                    return failed(format!("setting `{part}` of column `{name}`: unknown; {COLUMN_SETTINGS}"));
+                }
+            }
+        }
+        Ok(DeclaredField::Column(column))
+    }
+
+    /// Parses a field of a file of `--schema`.
+    fn from_json(value: &Value) -> Result<DeclaredField, String> {
+        let kind = value.get("type").and_then(Value::as_str);
+        let Some(values) = kind.and_then(ColumnType::from_name) else {
+            return FieldSettings::from_json(value).map(DeclaredField::Text);
+        };
+        let object = value.as_object().ok_or("a field is not an object")?;
+        let name = object.get("name").and_then(Value::as_str).ok_or("a field has no string `name`")?;
+        let mut column = Column::new(name, values);
+        for (setting, value) in object {
+            match (setting.as_str(), value) {
+                ("name" | "type", _) => (),
+                ("from", Value::String(member)) => column.member = member.clone(),
+                ("multi", Value::Bool(multi)) => column.multi = *multi,
+                _ => return Err(format!("`{setting}` of column `{name}`: {COLUMN_SETTINGS}")),
+            }
+        }
+        Ok(DeclaredField::Column(column))
+    }
+}
+
+const COLUMN_SETTINGS: &str = "settings are from, a member, and multi";
+
+/// The types of fields.
+fn types() -> String {
+    let names = ColumnType::ALL.map(ColumnType::name).join(", ");
+    format!("text, {names}")
 }
 
 /// The name of a field, its members, and its settings as they are written, by their names.
@@ -201,10 +277,8 @@ impl FieldSettings {
         let failed = |reason: String| Err(Failure::Usage(format!("--field {text}: {reason}")));
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default().to_string();
-        match parts.next() {
-            Some("text") => (),
-            Some(kind) => return failed(format!("the field is of type `{kind}`; write {name}:text")),
-            None => return failed(format!("the field has no type; write {name}:text")),
+        if parts.next() != Some("text") {
+            return failed(format!("the field has no type; write {name}:text"));
         }
         let (mut members, mut settings) = (vec![name.clone()], Vec::new());
         for part in parts {
@@ -227,7 +301,7 @@ impl FieldSettings {
                 ("name", _) => (),
                 ("type", Value::String(kind)) if kind == "text" => (),
                 ("type", kind) => {
-                    return Err(format!("field `{name}` is of type {kind}; the type is \"text\""));
+                    return Err(format!("field `{name}` is of type {kind}; types are {}", types()));
                 }
                 ("from", Value::String(member)) => members = vec![member.clone()],
                 ("from", Value::Array(names)) => {
@@ -408,7 +482,10 @@ mod tests {
     #[test]
     fn fields_have_their_own_settings() {
         let flags = SchemaArguments { positions: true, ..SchemaArguments::default() };
-        let build = |text: &str| FieldSettings::parse(text)?.build(&flags);
+        let build = |text: &str| match DeclaredField::parse(text)? {
+            DeclaredField::Text(field) => field.build(&flags),
+            DeclaredField::Column(column) => panic!("{column:?}"),
+        };
         let field = build("to:text:from=to.name+cc.name:stem=english:positions=false:norms=exact").unwrap();
         assert_eq!((field.name.as_str(), &*field.members), ("to", &["to.name".into(), "cc.name".into()][..]));
         assert_eq!(field.analysis.stemmer, Some(Language::English));
@@ -417,7 +494,11 @@ mod tests {
         assert!(field.positions && field.members == ["body"]);
         for (text, expected) in [
             ("body", "--field body: the field has no type; write body:text"),
-            ("year:u64", "--field year:u64: the field is of type `u64`; write year:text"),
+            (
+                "year:int",
+                "--field year:int: the field is of type `int`; types are text, i64, u64, f64, bool, date",
+            ),
+            ("year:u64:several", "setting `several` of column `year`: unknown; settings are from"),
             ("a:text:stem=klingon", "setting `stem` of field `a`: no stemmer of language `klingon`"),
             ("a:text:from", "setting `from` of field `a`: it has no value; write from=VALUE"),
             ("a:text:size=1", "setting `size` of field `a`: unknown; settings are from, positions"),
@@ -437,19 +518,42 @@ mod tests {
                 "title":"to.name","store":"all"}"#,
         );
         let file = file.map_err(|message| panic!("{message}")).unwrap();
-        let field = file.fields[0].build(&SchemaArguments::default()).unwrap();
+        let DeclaredField::Text(field) = &file.fields[0] else { panic!("{:?}", file.fields[0]) };
+        let field = field.build(&SchemaArguments::default()).unwrap();
         assert_eq!(field.members, ["to.name", "c+c"]);
         assert!(field.positions && file.store == Some(StoreChoice::All));
         for (text, expected) in [
             ("[]", "not a JSON object"),
             ("{}", "has no fields"),
             (r#"{"fields":[{}]}"#, "no string `name`"),
-            (r#"{"fields":[{"name":"a","type":"u64"}]}"#, "field `a` is of type \"u64\""),
+            (
+                r#"{"fields":[{"name":"a","type":"int"}]}"#,
+                "field `a` is of type \"int\"; types are text, i64",
+            ),
+            (
+                r#"{"fields":[{"name":"a","type":"u64","stem":"x"}]}"#,
+                "`stem` of column `a`: settings are from",
+            ),
             (r#"{"fields":[{"name":"a","stem":5}]}"#, "`stem` of field `a` is no string"),
             (r#"{"field":[]}"#, "unknown member `field`"),
             (r#"{"store":"some"}"#, "`some` is no value of store; it is one of members, all, none"),
         ] {
             assert!(parse(text).is_err_and(|message| message.contains(expected)), "{text}");
         }
+    }
+
+    #[test]
+    fn columns_are_declared_by_flags_and_files() {
+        let member = "dates.sent".to_string();
+        let expected = Column { member, multi: true, ..Column::new("sent", ColumnType::Date) };
+        let declared = DeclaredField::parse("sent:date:multi:from=dates.sent").unwrap();
+        assert_eq!(declared, DeclaredField::Column(expected));
+        let json = r#"{"name": "sent", "type": "date", "multi": true, "from": "dates.sent"}"#;
+        assert_eq!(DeclaredField::from_json(&serde_json::from_str(json).unwrap()).unwrap(), declared);
+        // Columns alone are beside the default field.
+        let flags = SchemaArguments { fields: vec!["year:i64".to_string()], ..SchemaArguments::default() };
+        let schema = flags.schema(None, None).unwrap();
+        assert_eq!((schema.fields.len(), schema.columns.len(), flags.has_fields()), (1, 1, false));
+        assert_eq!(flags.schema(None, Some(&Schema::default())).unwrap(), schema);
     }
 }

@@ -51,7 +51,7 @@ pub fn run_demo(arguments: &DemoCommandArguments) -> Outcome {
     for query in sample_queries(&engine)? {
         print_to_stdout(&format!("\n$ {program} search {} '{query}' -k 3", out.display()))?;
         let query = Query::parse(&query, index.schema())?;
-        answer_query(&engine, std::slice::from_ref(&out), &query, &options, OutputFormat::Table)?;
+        answer_query(&engine, std::slice::from_ref(&out), &query, &options, OutputFormat::Table, &[])?;
     }
     print_to_stdout(&format!(
         "\nNext steps:\n  {program} search {0} 'your words'\n  {program} info {0}\n  {program} check {0}\n  \

@@ -1,5 +1,6 @@
 //! `tierdex get`: prints stored documents by their ids.
 
+use super::hits::values_as_json;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::ids::IdArguments;
 use crate::{messages, open};
@@ -15,7 +16,7 @@ use tierdex::StoredDocument;
 #[command(after_help = "\
 Documents are printed in the order of the ids, one JSON object a line, with the
 member id and the stored members by their names: a string, or an array if there
-are several values. If the index stores the other members of JSON objects, they
+are several values. Values of columns follow. If the index stores the other members of JSON objects, they
 follow. Of several documents with an id the last one is printed. An id that no
 document has is reported on standard error, and the exit code is then 1.
 ")]
@@ -36,7 +37,14 @@ pub fn run_get(arguments: &GetCommandArguments) -> Outcome {
         match document {
             Some(document) => {
                 let stored = searcher.stored(document)?.unwrap_or_default();
-                writeln!(out, "{}", as_json(id, &stored)).map_err(output_error)?;
+                let mut object = as_json(id, &stored);
+                for column in &index.schema().columns {
+                    let values = searcher.values_named(document, &column.name)?;
+                    if !values.is_empty() {
+                        object.entry(&column.name).or_insert(values_as_json(&values));
+                    }
+                }
+                writeln!(out, "{}", Value::Object(object)).map_err(output_error)?;
             }
             None => missing.push(format!("no document has the id `{}`", id.escape_debug())),
         }
@@ -48,7 +56,7 @@ pub fn run_get(arguments: &GetCommandArguments) -> Outcome {
     Err(Failure::Failed(last))
 }
 
-fn as_json(id: &str, stored: &StoredDocument) -> Value {
+fn as_json(id: &str, stored: &StoredDocument) -> Map<String, Value> {
     let mut object = Map::from_iter([("id".to_string(), id.into())]);
     for (name, values) in stored.members() {
         let value: Value = match values {
@@ -70,5 +78,5 @@ fn as_json(id: &str, stored: &StoredDocument) -> Value {
             _ => drop(object.entry("others").or_insert_with(|| stored.others().into())),
         }
     }
-    object.into()
+    object
 }

@@ -5,10 +5,10 @@ use crate::columns::{pad_to_width, terminal_columns, truncate_to_width};
 use crate::failure::{Failure, Outcome};
 use crate::{messages::make_printable, size::show_count};
 use console::measure_text_width;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{IsTerminal, Result, Write, stdout};
 use std::time::Duration;
-use tierdex::{Highlighter, Hits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES};
+use tierdex::{Highlighter, Hits, analysis::Snippet, limits::PREVIEW_TITLE_BYTES, schema::ColumnValue};
 
 /// Width of rank and score in the table, in terminal columns.
 const RANK_AND_SCORE_WIDTH: usize = 17;
@@ -31,6 +31,8 @@ pub struct DisplayedHit<'a> {
     pub id: &'a str,
     pub title: Option<String>,
     pub snippet: Option<Snippet>,
+    /// The names of columns, each with the values of the document.
+    pub values: &'a [(String, Vec<ColumnValue>)],
 }
 
 /// The number of matches and the duration of a search.
@@ -39,6 +41,26 @@ pub struct HitsSummary {
     /// Whether the total is exact; otherwise it is a lower bound.
     pub counted: bool,
     pub elapsed: Duration,
+}
+
+/// The values of a document in a column: null, a value, or an array of several.
+pub fn values_as_json(values: &[ColumnValue]) -> Value {
+    match values {
+        [] => Value::Null,
+        [value] => value_as_json(*value),
+        values => values.iter().map(|value| value_as_json(*value)).collect(),
+    }
+}
+
+/// A number, true or false, or a string: of a date, or of a number that JSON does not have.
+fn value_as_json(value: ColumnValue) -> Value {
+    match value {
+        ColumnValue::I64(number) => number.into(),
+        ColumnValue::U64(number) => number.into(),
+        ColumnValue::F64(number) if number.is_finite() => number.into(),
+        ColumnValue::Bool(value) => value.into(),
+        other => other.to_string().into(),
+    }
 }
 
 /// Writes hits in one output format.
@@ -77,6 +99,10 @@ impl HitsWriter for JsonHits {
         });
         if let Some(index) = &hit.index {
             members["index"] = json!(index);
+        }
+        if !hit.values.is_empty() {
+            let values = hit.values.iter().map(|(name, values)| (name.clone(), values_as_json(values)));
+            members["values"] = values.collect::<serde_json::Map<_, _>>().into();
         }
         write!(out, "{separator}{members}")
     }
@@ -134,6 +160,14 @@ impl HitsWriter for HitTable {
         let (open, close) = if stdout().is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("**", "**") };
         if let Some(index) = &hit.index {
             writeln!(out, "{:17}in {}", "", make_printable(index))?;
+        }
+        let values = hit.values.iter().filter(|(_, values)| !values.is_empty()).map(|(name, values)| {
+            let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+            format!("{name}: {}", values.join(", "))
+        });
+        let values: Vec<String> = values.collect();
+        if !values.is_empty() {
+            writeln!(out, "{:17}{}", "", values.join("  "))?;
         }
         match hit.snippet.as_ref().filter(|snippet| !snippet.text.is_empty()) {
             Some(snippet) => writeln!(

@@ -3,7 +3,7 @@
 use super::search::OutputFormat;
 use crate::failure::{Failure, Outcome, output_error};
 use crate::folder_update::{FolderOptions, Prune};
-use crate::input::{Column, InputFormat, InputMembers, InputOptions, InputSource};
+use crate::input::{InputFormat, InputMembers, InputOptions, InputSource, TsvColumn};
 use crate::run_file::{are_same_file, is_in_directory};
 use crate::schema_flags::SchemaArguments;
 use crate::{index_job::IndexJob, open, problem_file::ProblemFile, size};
@@ -173,7 +173,7 @@ impl InputArguments {
                            as in --field body:text:from=MEMBER";
             return Err(Failure::Usage(message.to_string()));
         }
-        let columns = self.columns.as_deref().map(|list| Column::parse_list(list, &members)).transpose();
+        let columns = self.columns.as_deref().map(|list| TsvColumn::parse_list(list, &members)).transpose();
         Ok(InputOptions {
             format: self.format,
             id_field: self.id_field.clone(),

@@ -28,6 +28,9 @@ pub struct SearchCommandArguments {
     /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
+    /// Columns whose values are shown with each hit, separated by commas: year,price
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    show: Vec<String>,
 }
 
 /// SearchCommandArguments of `search` and `explain`.
@@ -36,7 +39,8 @@ pub struct QueryArguments {
     /// Directory of the index; with --query several directories, whose indexes are searched as one
     dir: PathBuf,
     /// Query: terms, AND, OR, NOT, +required, -excluded, #filter, "a phrase"~slop, prefix*, fuzzy~1,
-    /// term^boost, (two of these)~2, field:term, as described in docs/query.md. Indexes of `tierdex index`
+    /// term^boost, (two of these)~2, field:term, column:[low TO high], column:>=value, as described in
+    /// docs/query.md. Indexes of `tierdex index`
     /// have one field, text, which contains the titles. Several arguments are joined by blanks; put --
     /// before a query that begins with -
     #[arg(value_name = "QUERY", required_unless_present = "query")]
@@ -156,7 +160,7 @@ pub fn run_search(arguments: &SearchCommandArguments) -> Outcome {
     };
     let dirs = arguments.query.dirs();
     let engine = arguments.memory.engine(&dirs[0], &index, &engine_options, arguments.stats)?;
-    let written = answer_query(&engine, &dirs, &query, &options, arguments.format);
+    let written = answer_query(&engine, &dirs, &query, &options, arguments.format, &arguments.show);
     if arguments.stats {
         messages::print_lines(&memory_flags::memory_report(&engine));
     }
@@ -170,11 +174,13 @@ pub fn answer_query(
     query: &Query,
     options: &SearchOptions,
     format: OutputFormat,
+    show: &[String],
 ) -> Outcome {
+    show.iter().try_for_each(|name| engine.snapshot().schema().column_named(name).map(|_| ()))?;
     let start = Instant::now();
     let request = SearchRequest::new(query.clone()).options(*options).priority(Priority::Batch);
     let hits = engine.search(request)?;
-    write_hits(query, &hits, dirs, start.elapsed(), format)
+    write_hits(query, &hits, dirs, start.elapsed(), format, show)
 }
 
 /// Writes the hits to standard output one by one, so that ids, titles and snippets of one hit are in memory.
@@ -184,6 +190,7 @@ fn write_hits(
     dirs: &[PathBuf],
     elapsed: Duration,
     format: OutputFormat,
+    show: &[String],
 ) -> Outcome {
     let mut highlighter = hits.snapshot.highlighter(query)?;
     let _memory = hits.snapshot.reserve_all_output();
@@ -200,7 +207,10 @@ fn write_hits(
         let (title, snippet) = preview.map(|preview| (preview.title, preview.snippet)).unzip();
         let dir = &dirs[hits.snapshot.index().part_of(hit.document)];
         let index = (dirs.len() > 1).then(|| dir.display().to_string());
-        let shown = DisplayedHit { score: hit.score, index, id, title, snippet };
+        let searcher = hits.snapshot.searcher();
+        let values = show.iter().map(|name| Ok((name.clone(), searcher.values_named(hit.document, name)?)));
+        let values = values.collect::<tierdex::Result<Vec<_>>>()?;
+        let shown = DisplayedHit { score: hit.score, index, id, title, snippet, values: &values };
         writer.write_hit(&mut out, &shown).map_err(output_error)
     })?;
     writer.write_end(&mut out, &summary).and_then(|()| out.flush()).map_err(output_error)

@@ -1,7 +1,7 @@
 //! Chunks of raw input: the output of [`InputSource`](super::InputSource), the input of
 //! [`parse`](super::parse()).
 
-use super::{byte_order_mark, options::Column, report::ChunkReport};
+use super::{byte_order_mark, options::TsvColumn, report::ChunkReport};
 use std::sync::Arc;
 
 /// Raw input. The boundaries of chunks depend on the bytes of the input only.
@@ -53,7 +53,7 @@ pub(super) enum LineFormat {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct TsvLayout {
     /// The columns; empty before the first line.
-    pub columns: Arc<[Column]>,
+    pub columns: Arc<[TsvColumn]>,
     /// Whether cells may be in quotes.
     pub quoted: bool,
 }

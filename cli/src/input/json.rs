@@ -369,12 +369,16 @@ impl<'l> ValueReader<'_, 'l> {
         }
     }
 
-    /// A value that is neither text nor an object: an error if a member of the schema has it.
+    /// A value that is neither text nor an object: an error if a member of the schema has it, unless it is the
+    /// value of a column.
     fn push_scalar<E: Error>(self, value: serde_json::Value, found: Unexpected<'_>) -> Result<(), E> {
-        if self.member.is_some() {
-            return Err(E::invalid_type(found, &self));
+        match self.member {
+            Some(member) if self.options.members.is_of_column(member) => {
+                self.push(Cow::Owned(value.to_string()))
+            }
+            Some(_) => return Err(E::invalid_type(found, &self)),
+            None => self.push_other(&value),
         }
-        self.push_other(&value);
         Ok(())
     }
 }

@@ -1,17 +1,24 @@
 //! Where the members of documents are in the input.
 
-use tierdex::schema::{Schema, Stored};
+use std::borrow::Cow;
+use tierdex::limits::COLUMN_VALUES_MAX;
+use tierdex::schema::{Column, ColumnValue, Schema, Stored};
 
 /// Names of the members of the default schema.
 const TITLE: &str = "title";
 const TEXT: &str = "text";
 
-/// Where the members of documents are in the input: numbered as in the schema.
+/// Where the members of documents are in the input: numbered as in the schema, and behind these the members
+/// that only columns have.
 #[derive(Debug, Clone)]
 pub struct InputMembers {
     /// For each member the path in a JSON object, with dots between the names of nested objects, and the name
     /// of the column in TSV.
     pub paths: Vec<String>,
+    /// Number of members of the schema, whose values are text.
+    pub texts: usize,
+    /// The columns of the schema, each with the number of its member.
+    pub columns: Vec<(Column, usize)>,
     /// The member that is the title of text files.
     pub title: Option<usize>,
     /// The member that is the text of text files and that may be split.
@@ -26,8 +33,20 @@ pub struct InputMembers {
 impl InputMembers {
     /// Members that are found by their names in the schema.
     pub fn of(schema: &Schema) -> InputMembers {
+        let mut paths = schema.members.clone();
+        let columns = schema.columns.iter().map(|column| {
+            let known = paths.iter().position(|path| *path == column.member);
+            let member = known.unwrap_or(paths.len());
+            if known.is_none() {
+                paths.push(column.member.clone());
+            }
+            (column.clone(), member)
+        });
+        let columns = columns.collect();
         InputMembers {
-            paths: schema.members.clone(),
+            texts: schema.members.len(),
+            paths,
+            columns,
             title: schema.member(TITLE),
             text: schema.member(TEXT),
             keeps_others: schema.stored == Stored::All,
@@ -58,6 +77,38 @@ impl InputMembers {
                 self.paths[number]
             )),
         }
+    }
+
+    /// Whether a column has the values of a member: then they need not be text.
+    pub fn is_of_column(&self, member: usize) -> bool {
+        self.columns.iter().any(|(_, of)| *of == member)
+    }
+
+    /// The values of the columns in those of a document, each with the number of its column.
+    ///
+    /// # Errors
+    /// A value is not one of its column, or there are too many; the message says which.
+    pub fn column_values(
+        &self,
+        values: &[(usize, Cow<'_, str>)],
+    ) -> Result<Vec<(usize, ColumnValue)>, String> {
+        let mut found = Vec::new();
+        for (number, (column, member)) in self.columns.iter().enumerate() {
+            let before = found.len();
+            for (_, text) in values.iter().filter(|(of, text)| of == member && !text.is_empty()) {
+                let value = column.values.parse(text.trim());
+                found.push((number, value.map_err(|error| format!("column `{}`: {error}", column.name))?));
+            }
+            let (count, max) = (found.len() - before, if column.multi { COLUMN_VALUES_MAX } else { 1 });
+            if count > max {
+                let advice = if column.multi { "" } else { "; declare it as multi, or leave out the others" };
+                return Err(format!(
+                    "column `{}` has {count} values, of which {max} can be kept{advice}",
+                    column.name
+                ));
+            }
+        }
+        Ok(found)
     }
 
     /// The member whose path this is.

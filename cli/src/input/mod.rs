@@ -42,7 +42,7 @@ mod tests;
 pub use byte_order_mark::BYTE_ORDER_MARK;
 pub use members::InputMembers;
 pub use open::{Compression, OpenInput};
-pub use options::{Column, InputFormat, InputOptions};
+pub use options::{InputFormat, InputOptions, TsvColumn};
 pub use parse::parse;
 pub use report::{ChunkReport, Problem, ProblemCounts, ProblemKind, RecordedFile};
 pub use source::InputSource;

@@ -49,7 +49,7 @@ impl FromStr for InputFormat {
 
 /// Content of a TSV column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
+pub enum TsvColumn {
     /// The id of the document.
     Id,
     /// A member of the document, by its number in the schema.
@@ -58,34 +58,35 @@ pub enum Column {
     Ignore,
 }
 
-impl Column {
+impl TsvColumn {
     /// Parses a list such as `id,-,title,text`.
-    pub fn parse_list(list: &str, members: &InputMembers) -> Result<Vec<Column>, String> {
+    pub fn parse_list(list: &str, members: &InputMembers) -> Result<Vec<TsvColumn>, String> {
         let names: Vec<&str> = list.split(',').map(str::trim).collect();
-        let columns = names.iter().map(|name| Column::parse(name, members)).collect::<Result<Vec<_>, _>>()?;
+        let columns =
+            names.iter().map(|name| TsvColumn::parse(name, members)).collect::<Result<Vec<_>, _>>()?;
         let needed = match members.text.filter(|_| members.is_default) {
-            Some(text) => columns.contains(&Column::Member(text)).then_some(()).ok_or("text"),
+            Some(text) => columns.contains(&TsvColumn::Member(text)).then_some(()).ok_or("text"),
             None => {
-                let is_member = |column: &Column| matches!(column, Column::Member(_));
+                let is_member = |column: &TsvColumn| matches!(column, TsvColumn::Member(_));
                 columns.iter().any(is_member).then_some(()).ok_or("a member of the schema")
             }
         };
         needed.map_err(|what| format!("no column is named {what}; name one, as in id,title,text"))?;
         let repeated = (0..columns.len())
-            .find(|&at| columns[at] != Column::Ignore && columns[..at].contains(&columns[at]));
+            .find(|&at| columns[at] != TsvColumn::Ignore && columns[..at].contains(&columns[at]));
         match repeated {
             Some(at) => Err(format!("column {} appears twice; write - for a column to ignore", names[at])),
             None => Ok(columns),
         }
     }
 
-    fn parse(name: &str, members: &InputMembers) -> Result<Column, String> {
-        let member = members.of_path(name).map(Column::Member);
+    fn parse(name: &str, members: &InputMembers) -> Result<TsvColumn, String> {
+        let member = members.of_path(name).map(TsvColumn::Member);
         match name {
-            "id" => Ok(Column::Id),
-            "-" => Ok(Column::Ignore),
-            "title" if members.is_default => Ok(Column::Member(0)),
-            "text" if members.is_default => Ok(Column::Member(1)),
+            "id" => Ok(TsvColumn::Id),
+            "-" => Ok(TsvColumn::Ignore),
+            "title" if members.is_default => Ok(TsvColumn::Member(0)),
+            "text" if members.is_default => Ok(TsvColumn::Member(1)),
             name => member.ok_or_else(|| {
                 let known =
                     if members.is_default { "title, text".to_string() } else { members.paths.join(", ") };
@@ -106,7 +107,7 @@ pub struct InputOptions {
     pub members: InputMembers,
     /// Columns of TSV files. `None`: inferred from the first line of each file, by a header or by the number
     /// of columns.
-    pub columns: Option<Vec<Column>>,
+    pub columns: Option<Vec<TsvColumn>>,
     /// Maximum length of a document's text in bytes. Longer texts are split.
     pub split: Option<usize>,
     /// Directory of the index that is written. It is excluded from the input.
@@ -197,9 +198,9 @@ mod tests {
 
     #[test]
     fn invalid_column_lists_are_rejected() {
-        use Column::{Id, Ignore};
-        let (title, text) = (Column::Member(0), Column::Member(1));
-        let parse = |list| Column::parse_list(list, &InputMembers::default());
+        use TsvColumn::{Id, Ignore};
+        let (title, text) = (TsvColumn::Member(0), TsvColumn::Member(1));
+        let parse = |list| TsvColumn::parse_list(list, &InputMembers::default());
         assert_eq!(parse("id,title,text"), Ok(vec![Id, title, text]));
         assert_eq!(parse("-,text,-, id"), Ok(vec![Ignore, text, Ignore, Id]));
         assert_eq!(parse("text"), Ok(vec![text]));

@@ -15,7 +15,7 @@ const ENCODING_ADVICE: &str = "convert the file, for example with `iconv -f lati
 /// A document that `add` rejects with [`tierdex::Error::TooLarge`] is a problem in the report. Any other
 /// error ends parsing and is returned.
 pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex::Result<ChunkReport> {
-    let mut sink = Sink::new(add, options.split_member(), chunk.report);
+    let mut sink = Sink::new(add, options, chunk.report);
     match &chunk.body {
         ChunkBody::Lines(lines) => parse_lines(lines, options, &mut sink)?,
         ChunkBody::Files(files) => parse_files(files, options, &mut sink)?,

@@ -2,9 +2,9 @@
 //! documents.
 
 use super::report::{ChunkReport, Problem, ProblemKind};
-use super::split;
+use super::{members::InputMembers, options::InputOptions, split};
 use std::{borrow::Cow, fmt::Write};
-use tierdex::{DocumentRef, Error, check_id};
+use tierdex::{DocumentRef, Error, check_id, schema::ColumnValue};
 
 /// Consumer callback: takes a document.
 pub(super) type Add<'a> = &'a mut dyn FnMut(DocumentRef<'_>) -> tierdex::Result<()>;
@@ -57,13 +57,17 @@ pub(super) struct Sink<'a> {
     add: Add<'a>,
     /// The member that is split, and the maximum bytes of a part.
     split: Option<(usize, usize)>,
+    members: &'a InputMembers,
     id: String,
+    /// The values of the columns of the current document.
+    columns: Vec<(usize, ColumnValue)>,
     pub report: ChunkReport,
 }
 
 impl<'a> Sink<'a> {
-    pub fn new(add: Add<'a>, split: Option<(usize, usize)>, report: ChunkReport) -> Sink<'a> {
-        Sink { add, split, id: String::new(), report }
+    pub fn new(add: Add<'a>, options: &'a InputOptions, report: ChunkReport) -> Sink<'a> {
+        let (split, members) = (options.split_member(), &options.members);
+        Sink { add, split, members, id: String::new(), columns: Vec::new(), report }
     }
 
     /// Adds a document, split into parts if its text is longer than `split`.
@@ -78,10 +82,18 @@ impl<'a> Sink<'a> {
             self.report.problem(kind, || origin.problem(kind, problem));
             return Ok(());
         }
+        match self.members.column_values(&document.values) {
+            Ok(columns) => self.columns = columns,
+            Err(problem) => {
+                let kind = ProblemKind::Member;
+                self.report.problem(kind, || origin.problem(kind, problem));
+                return Ok(());
+            }
+        }
         let separated = self.id.contains(|c: char| c.is_whitespace() || c.is_control());
         self.report.separated_ids += u64::from(separated);
-        let values: Vec<(usize, &str)> =
-            document.values.iter().map(|(member, value)| (*member, value.as_ref())).collect();
+        let texts = document.values.iter().filter(|(member, _)| *member < self.members.texts);
+        let values: Vec<(usize, &str)> = texts.map(|(member, value)| (*member, value.as_ref())).collect();
         let Some((member, bytes_max)) = self.split else {
             return self.add(&values, &document.others, origin);
         };
@@ -92,7 +104,7 @@ impl<'a> Sink<'a> {
         self.add_parts(document, member, &text, bytes_max, origin)
     }
 
-    /// Adds the parts of a text as documents, the first with the other members.
+    /// Adds the parts of a text as documents, the first with the other members, all with the values of columns.
     fn add_parts(
         &mut self,
         document: &InputDocument<'_>,
@@ -102,7 +114,8 @@ impl<'a> Sink<'a> {
         origin: Origin<'_>,
     ) -> tierdex::Result<()> {
         let base_len = self.id.len();
-        let others = document.values.iter().filter(|(number, _)| *number != member);
+        let texts = document.values.iter().filter(|(number, _)| *number < self.members.texts);
+        let others = texts.filter(|(number, _)| *number != member);
         let mut values: Vec<(usize, &str)> =
             others.map(|(number, value)| (*number, value.as_ref())).collect();
         let mut unknown: &str = &document.others;
@@ -123,7 +136,7 @@ impl<'a> Sink<'a> {
     /// Adds a document under the current id. [`Error::TooLarge`] is a problem of this document, other errors
     /// are returned.
     fn add(&mut self, values: &[(usize, &str)], others: &str, origin: Origin<'_>) -> tierdex::Result<()> {
-        match (self.add)(DocumentRef { id: &self.id, values, columns: &[], others }) {
+        match (self.add)(DocumentRef { id: &self.id, values, columns: &self.columns, others }) {
             Ok(()) => self.report.add_document(&self.id),
             Err(Error::TooLarge(message)) => {
                 let kind = ProblemKind::TooLarge;

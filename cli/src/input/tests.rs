@@ -164,7 +164,7 @@ fn format_and_columns_can_be_given() {
     let mut fixture = InputFixture::new(&[("a.jsonl", b"1\tx"), ("b.txt", b"2\ty")]);
     fixture.options.format = Some(InputFormat::Tsv);
     fixture.check_all_files(&[["1", "", "x"], ["2", "", "y"]], &[]);
-    fixture.options.columns = Some(Column::parse_list("title,text", &InputMembers::default()).unwrap());
+    fixture.options.columns = Some(TsvColumn::parse_list("title,text", &InputMembers::default()).unwrap());
     fixture.check_all_files(&[["a.jsonl:1", "1", "x"], ["b.txt:1", "2", "y"]], &[]);
     fixture.options.format = Some(InputFormat::Text);
     fixture.check_all_files(&[["a.jsonl", "a.jsonl", "1\tx"], ["b.txt", "b.txt", "2\ty"]], &[]);

@@ -1,7 +1,7 @@
 //! Parses tab-separated values: one document per line. Quotes are text, unless the header is in quotes.
 
 use super::report::{LineProblem, ProblemKind};
-use super::{members::InputMembers, options::Column, sink::InputDocument};
+use super::{members::InputMembers, options::TsvColumn, sink::InputDocument};
 use crate::size;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ const COLUMN_NAME_BYTES_MAX: usize = 64;
 /// What the first line of a file that is not blank says about its columns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FirstLineColumns {
-    pub columns: Vec<Column>,
+    pub columns: Vec<TsvColumn>,
     /// Offset of the end of the first line, if that line is a header.
     pub header_end: Option<usize>,
     /// Whether the first line is a header with names in quotes.
@@ -47,16 +47,16 @@ pub(super) fn inspect_first_line(bytes: &[u8], members: &InputMembers) -> Option
     }
     let columns = match (members.title, members.text, memchr_iter(b'\t', line).count()) {
         (Some(title), Some(text), tabs) if members.is_default => {
-            let (title, text) = (Column::Member(title), Column::Member(text));
+            let (title, text) = (TsvColumn::Member(title), TsvColumn::Member(text));
             match tabs {
                 0 => vec![text],
-                1 => vec![Column::Id, text],
-                _ => vec![Column::Id, title, text],
+                1 => vec![TsvColumn::Id, text],
+                _ => vec![TsvColumn::Id, title, text],
             }
         }
-        _ => vec![Column::Ignore],
+        _ => vec![TsvColumn::Ignore],
     };
-    let without_text = (columns == [Column::Ignore]).then(|| {
+    let without_text = (columns == [TsvColumn::Ignore]).then(|| {
         format!("the first line is no header with an id and members ({})", members.paths.join(", "))
             + "; name the columns with --columns"
     });
@@ -75,19 +75,19 @@ fn parse_header(line: &str, members: &InputMembers) -> Option<FirstLineColumns> 
     let mut found = FirstLineColumns { quoted, ..FirstLineColumns::default() };
     for name in &names {
         let column = column_of_name(name, members)?;
-        let is_first = column != Column::Ignore && !found.columns.contains(&column);
-        found.columns.push(if is_first { column } else { Column::Ignore });
+        let is_first = column != TsvColumn::Ignore && !found.columns.contains(&column);
+        found.columns.push(if is_first { column } else { TsvColumn::Ignore });
         found.ignored.extend((!is_first).then(|| name.to_string()));
     }
     let has = |column| found.columns.contains(&column);
-    let has_member = |member: Option<usize>| member.is_some_and(|member| has(Column::Member(member)));
+    let has_member = |member: Option<usize>| member.is_some_and(|member| has(TsvColumn::Member(member)));
     let named = names.len() - found.ignored.len();
-    let of_schema = found.columns.iter().any(|column| matches!(column, Column::Member(_)));
+    let of_schema = found.columns.iter().any(|column| matches!(column, TsvColumn::Member(_)));
     match () {
         () if !members.is_default && of_schema && named > 1 => Some(found),
         () if has_member(members.text) && named > 1 => Some(found),
-        () if has(Column::Id) && has_member(members.title) && found.ignored.is_empty() => Some(found),
-        () if has(Column::Id) && names.len() > 1 && !names.iter().any(|name| name.contains(' ')) => {
+        () if has(TsvColumn::Id) && has_member(members.title) && found.ignored.is_empty() => Some(found),
+        () if has(TsvColumn::Id) && names.len() > 1 && !names.iter().any(|name| name.contains(' ')) => {
             found.without_text = Some(missing_text_message(&names, &found.columns, members));
             Some(found)
         }
@@ -96,7 +96,7 @@ fn parse_header(line: &str, members: &InputMembers) -> Option<FirstLineColumns> 
 }
 
 /// The error of a header without text, with the flag that names it.
-fn missing_text_message(names: &[&str], columns: &[Column], members: &InputMembers) -> String {
+fn missing_text_message(names: &[&str], columns: &[TsvColumn], members: &InputMembers) -> String {
     let has = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     if !members.is_default {
         let known = members.paths.join(", ");
@@ -104,12 +104,12 @@ fn missing_text_message(names: &[&str], columns: &[Column], members: &InputMembe
             "the header has {has}, and no member of the schema ({known}); name them with --columns"
         );
     }
-    let text = columns.iter().rposition(|&column| column == Column::Ignore);
+    let text = columns.iter().rposition(|&column| column == TsvColumn::Ignore);
     let columns = columns.iter().enumerate().map(|(number, column)| match column {
         _ if Some(number) == text => "text",
-        Column::Id => "id",
-        Column::Member(member) if Some(*member) == members.title => "title",
-        Column::Member(_) | Column::Ignore => "-",
+        TsvColumn::Id => "id",
+        TsvColumn::Member(member) if Some(*member) == members.title => "title",
+        TsvColumn::Member(_) | TsvColumn::Ignore => "-",
     });
     let columns = columns.collect::<Vec<_>>().join(",");
     format!("the header has {has}, and no text; name the columns, as in --columns {columns}")
@@ -121,41 +121,44 @@ pub(super) fn is_text_name(name: &str) -> bool {
 }
 
 /// The meaning of a column name; `None` if the value is not a valid name.
-fn column_of_name(name: &str, members: &InputMembers) -> Option<Column> {
+fn column_of_name(name: &str, members: &InputMembers) -> Option<TsvColumn> {
     let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
     let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte));
     let member = match () {
         () if !first || !rest || name.len() > COLUMN_NAME_BYTES_MAX => return None,
-        () if is(ID_COLUMN_NAMES) => return Some(Column::Id),
+        () if is(ID_COLUMN_NAMES) => return Some(TsvColumn::Id),
         () if !members.is_default => members.paths.iter().position(|path| path.eq_ignore_ascii_case(name)),
         () if is(TITLE_COLUMN_NAMES) => members.title,
         () if is_text_name(name) => members.text,
-        () => None,
+        () => {
+            let of_column = |member: &usize| members.paths[*member].eq_ignore_ascii_case(name);
+            (members.texts..members.paths.len()).find(of_column)
+        }
     };
-    Some(member.map_or(Column::Ignore, Column::Member))
+    Some(member.map_or(TsvColumn::Ignore, TsvColumn::Member))
 }
 
 /// Parses the document of a line. If the last column is a member, it contains all further tabs; otherwise
 /// further columns are ignored.
 pub(super) fn parse_tsv_line<'l>(
     line: &'l str,
-    columns: &[Column],
+    columns: &[TsvColumn],
 ) -> Result<InputDocument<'l>, LineProblem> {
     let mut document = InputDocument::default();
     let mut rest = Some(line);
     for (i, column) in columns.iter().enumerate() {
         let Some(remaining) = rest else { return Err(too_few_columns(i, columns.len())) };
-        let takes_all = i + 1 == columns.len() && matches!(column, Column::Member(_));
+        let takes_all = i + 1 == columns.len() && matches!(column, TsvColumn::Member(_));
         let (value, after) = match remaining.split_once('\t') {
             Some((value, after)) if !takes_all => (value, Some(after)),
             _ => (remaining, None),
         };
         rest = after;
         match column {
-            Column::Id => document.id = Some(Cow::Borrowed(value)),
-            Column::Member(member) => document.values.push((*member, Cow::Borrowed(value))),
-            Column::Ignore => {}
+            TsvColumn::Id => document.id = Some(Cow::Borrowed(value)),
+            TsvColumn::Member(member) => document.values.push((*member, Cow::Borrowed(value))),
+            TsvColumn::Ignore => {}
         }
     }
     Ok(document)
@@ -165,7 +168,7 @@ pub(super) fn parse_tsv_line<'l>(
 /// are text. The cells end with the line.
 pub(super) fn parse_quoted_line<'l>(
     line: &'l str,
-    columns: &[Column],
+    columns: &[TsvColumn],
 ) -> Result<InputDocument<'l>, LineProblem> {
     let (mut document, mut rest) = (InputDocument::default(), Some(line));
     for (number, column) in columns.iter().enumerate() {
@@ -175,9 +178,9 @@ pub(super) fn parse_quoted_line<'l>(
         })?;
         rest = after;
         match column {
-            Column::Id => document.id = Some(value),
-            Column::Member(member) => document.values.push((*member, value)),
-            Column::Ignore => {}
+            TsvColumn::Id => document.id = Some(value),
+            TsvColumn::Member(member) => document.values.push((*member, value)),
+            TsvColumn::Ignore => {}
         }
     }
     Ok(document)
@@ -228,7 +231,7 @@ mod tests {
 
     #[track_caller]
     fn check_document(columns: &str, line: &str, expected: Result<(Option<&str>, &str, &str), &str>) {
-        let columns = Column::parse_list(columns, &InputMembers::default()).unwrap();
+        let columns = TsvColumn::parse_list(columns, &InputMembers::default()).unwrap();
         let found = parse_tsv_line(line, &columns);
         match (&found, expected) {
             (Ok(found), Ok(expected)) => {
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn cells_in_quotes_are_unquoted() {
-        let columns = Column::parse_list("id,text", &InputMembers::default()).unwrap();
+        let columns = TsvColumn::parse_list("id,text", &InputMembers::default()).unwrap();
         for (line, expected) in [
             ("\"1\"\t\"a \"\"b\"\" c\"", Some(("1", "a \"b\" c"))),
             ("1\ta \"b\"", Some(("1", "a \"b\""))),
@@ -289,8 +292,8 @@ mod tests {
             let found = inspect_first_line(line.as_bytes(), &InputMembers::of(&schema)).unwrap();
             found.header_end.map(|_| found.columns)
         };
-        let (subject, to) = (Column::Member(1), Column::Member(2));
-        assert_eq!(columns("id\tTo\tsize\n1\t2\t3"), Some(vec![Column::Id, to, Column::Ignore]));
+        let (subject, to) = (TsvColumn::Member(1), TsvColumn::Member(2));
+        assert_eq!(columns("id\tTo\tsize\n1\t2\t3"), Some(vec![TsvColumn::Id, to, TsvColumn::Ignore]));
         assert_eq!(columns("subject\tto"), Some(vec![subject, to]));
         for line in ["7\tsubject", "words\tto", "subject", "to\twords", "to\tto"] {
             assert_eq!(columns(line), None, "{line}");
@@ -318,8 +321,8 @@ mod tests {
 
     #[test]
     fn headers_name_the_columns() {
-        use Column::{Id, Ignore};
-        let (title, text) = (Column::Member(0), Column::Member(1));
+        use TsvColumn::{Id, Ignore};
+        let (title, text) = (TsvColumn::Member(0), TsvColumn::Member(1));
         for (line, columns) in [
             ("id\ttitle\ttext\n", vec![Id, title, text]),
             ("\n\r\nDocID\tBody\r\n", vec![Id, text]),

@@ -162,10 +162,8 @@ impl<'a> ListOpener<'a, '_> {
                 let column = segment.column(clause.column);
                 let column = column.expect("clauses on columns that a segment lacks were removed");
                 let documents = DocumentSet::Column(Box::new(ColumnSet::open(column, clause, self.source)?));
-                // An estimate must not count as a bound of the number of candidates.
-                let is_estimate = clause.matches[self.view.number].is_estimate;
-                let cost = if is_estimate { cost.max(u64::from(segment.documents() / 8)) } else { cost };
-                Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), cost)))
+                let documents_max = clause.matches[self.view.number].documents_max;
+                Ok(Node::Set(SetNode::new(documents, plan.scale.constant(*weight), documents_max)))
             }
             PlanNode::All { weight } => {
                 let all = DocumentSet::All(segment.documents());

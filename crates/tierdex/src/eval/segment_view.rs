@@ -1,6 +1,7 @@
 //! A plan together with one segment, before a list is opened: the clauses that can match there, and upper
 //! bounds of their numbers of matches.
 
+use super::nodes::any_of::is_sparse;
 use super::state::Refine;
 use super::tuning::{DENSE_DIVISOR, MARKED_DIVISOR, MERGED_LISTS, PRUNED_ALTERNATIVES_RATIO};
 use crate::query::plan_node::PlanNode;
@@ -92,8 +93,8 @@ impl<'a> SegmentView<'a> {
         self.cost(node) / if is_pruned { PRUNED_ALTERNATIVES_RATIO } else { 1 }
     }
 
-    /// Upper bound of the number of matches in the segment, from document frequencies. As `cost` of a Lucene
-    /// iterator, it orders clauses.
+    /// Upper bound of the number of matches in the segment, from document frequencies; of a clause on a column
+    /// the expected number. As `cost` of a Lucene iterator, it orders clauses.
     pub(super) fn cost(self, node: &PlanNode) -> u64 {
         let documents =
             |leaf: usize| self.term_info(leaf).map_or(0, |info| u64::from(info.document_frequency));
@@ -105,7 +106,14 @@ impl<'a> SegmentView<'a> {
             PlanNode::Prefix { prefix, .. } => {
                 prefix.postings[self.number].min(u64::from(self.segment.documents()))
             }
-            PlanNode::Column { clause, .. } => clause.matches[self.number].documents,
+            PlanNode::Column { clause, .. } => {
+                let matches = clause.matches[self.number];
+                // Sparse alternatives are merged in buffers of this number of candidates.
+                match is_sparse(matches.documents_max, self.segment.documents()) {
+                    true => matches.documents_max,
+                    false => matches.documents,
+                }
+            }
             PlanNode::All { .. } => u64::from(self.segment.documents()),
             PlanNode::Group(group) => group.cost(|node| self.cost(node)),
             PlanNode::Nothing => 0,
@@ -121,7 +129,7 @@ impl<'a> SegmentView<'a> {
             }
             PlanNode::Column { clause, .. } if self.segment.deletes().is_none() => {
                 let matches = clause.matches[self.number];
-                (!matches.is_estimate).then_some(matches.documents)
+                matches.is_exact.then_some(matches.documents)
             }
             PlanNode::All { .. } => Some(u64::from(self.segment.live_documents())),
             _ => None,

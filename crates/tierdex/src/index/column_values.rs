@@ -3,7 +3,7 @@
 use super::searcher::Searcher;
 use crate::Result;
 use crate::schema::ColumnValue;
-use crate::segment::read::BlockSource;
+use crate::segment::read::{BlockSource, FILES};
 
 impl Searcher {
     /// The values of a document in the column with this number, ascending, read from `source`.
@@ -13,6 +13,11 @@ impl Searcher {
         let (mut bytes, mut units) = (Vec::new(), Vec::new());
         column.values_of(local, source, &mut bytes, &mut units)?;
         Ok(units.iter().map(|unit| column.value(*unit)).collect())
+    }
+
+    /// The values of a document in the column with this name, read from the files of the index.
+    pub fn values_named(&self, document: u32, column: &str) -> Result<Vec<ColumnValue>> {
+        self.values(document, self.index().schema().column_named(column)?, &FILES)
     }
 
     /// Bytes of memory in which [`Searcher::values`] reads.

@@ -22,8 +22,10 @@ pub struct ColumnClause {
 pub(crate) struct ColumnMatches {
     /// Expected number, not 0 if a document may match.
     pub(crate) documents: u64,
-    /// Whether the number is not exact.
-    pub(crate) is_estimate: bool,
+    /// Upper bound.
+    pub(crate) documents_max: u64,
+    /// Whether each block matches as a whole or not at all, so that both numbers are exact.
+    pub(crate) is_exact: bool,
 }
 
 /// Which documents of a block match, as far as its directory entry tells.
@@ -49,10 +51,12 @@ impl ColumnMatches {
     /// The matches in a segment with this column.
     pub(crate) fn of(column: &ColumnReader, ranges: &[(u64, u64)]) -> Result<ColumnMatches> {
         let (directory, ranges) = (column.directory()?, units_of(column, ranges));
-        let (mut sum, mut is_estimate) = (0.0, false);
+        let (mut sum, mut documents_max, mut is_exact) = (0.0, 0, true);
         for block in 0..column.blocks() {
             let entry = directory.entry(block);
-            match matches_of(&entry, &ranges) {
+            let matches = matches_of(&entry, &ranges);
+            documents_max += if matches == BlockMatches::None { 0 } else { u64::from(entry.present) };
+            match matches {
                 BlockMatches::None => {}
                 BlockMatches::All | BlockMatches::Present => sum += f64::from(entry.present),
                 BlockMatches::Some => {
@@ -60,11 +64,11 @@ impl ColumnMatches {
                     let share = share / ((entry.maximum - entry.minimum) as f64 + 1.0);
                     // At least one, as far as is known.
                     sum += (f64::from(entry.present) * share.min(1.0)).max(1.0);
-                    is_estimate = true;
+                    is_exact = false;
                 }
             }
         }
-        Ok(ColumnMatches { documents: f64::ceil(sum) as u64, is_estimate })
+        Ok(ColumnMatches { documents: f64::ceil(sum) as u64, documents_max, is_exact })
     }
 }
 

@@ -110,7 +110,7 @@ impl<'a> PlanRewriter<'a> {
                 .is_some_and(|info| info.document_frequency == documents),
             (PlanNode::Column { clause, .. }, Some(RewrittenSegment { number, documents })) => {
                 let matches = clause.matches[number];
-                !matches.is_estimate && matches.documents == u64::from(documents)
+                matches.is_exact && matches.documents == u64::from(documents)
             }
             _ => false,
         }

@@ -345,7 +345,7 @@ fn filters_select_documents_and_keep_scores() {
             all.extend(by_id(&replaced));
         }
         let index = Index::open_on(disk.clone()).unwrap();
-        let options = EngineOptions::new().threads(2);
+        let options = EngineOptions::new().threads(2).hits_max(20_000);
         let options = if let Some(dram) = dram { options.dram(dram) } else { options };
         let engine = Engine::new(&index, &options).unwrap();
         let mut random = Random::new(cuts.len() as u64 + 1);
