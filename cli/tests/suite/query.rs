@@ -1,8 +1,6 @@
 //! Queries on the command line.
 
-mod workspace;
-
-use workspace::{Workspace, assert_failed, assert_succeeded};
+use crate::workspace::{Workspace, assert_failed, assert_succeeded};
 
 #[test]
 fn several_arguments_are_joined_to_one_query() {

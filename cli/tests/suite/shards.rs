@@ -1,8 +1,6 @@
 //! Several indexes that are searched as one.
 
-mod workspace;
-
-use workspace::Workspace;
+use crate::workspace::{Workspace, assert_succeeded};
 
 /// Documents of two years, an index of each year, and an index of both.
 fn two_years() -> Workspace {
@@ -27,8 +25,7 @@ fn several_indexes_answer_as_one() {
         let run = |dirs: &[&str]| {
             let words = [&["search"], dirs, &["--query", query, "-k", "60", "--count", "--format", "json"]];
             let output = workspace.run_with(words.concat());
-            let answer: serde_json::Value =
-                serde_json::from_str(&workspace::assert_succeeded(&output)).unwrap();
+            let answer: serde_json::Value = serde_json::from_str(&assert_succeeded(&output)).unwrap();
             let hits = answer["hits"].as_array().unwrap().clone();
             let shown: Vec<_> = hits
                 .iter()

@@ -1,10 +1,8 @@
 //! Messages on standard error, and commands whose standard error or output cannot be written.
 
-mod workspace;
-
+use crate::workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
 use std::fs::{File, OpenOptions};
 use std::process::Stdio;
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
 
 /// A file to which every write fails.
 fn full_device() -> File {

@@ -1,8 +1,6 @@
 //! `tierdex eval`: accepted and rejected runs and judgments.
 
-mod workspace;
-
-use workspace::{DOCUMENTS, Workspace, assert_succeeded};
+use crate::workspace::{DOCUMENTS, Workspace, assert_succeeded};
 
 const QRELS_LINES: &str = "q1 0 a 1\nq1 0 b 0\n";
 const RUN_LINES: &str = "q1 Q0 a 1 2.5 t\nq1 Q0 b 2 1.5 t\n";

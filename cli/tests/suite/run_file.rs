@@ -1,11 +1,9 @@
 //! The run file of `tierdex batch`: links, permissions, concurrent batches, and files that are never
 //! overwritten.
 
-mod workspace;
-
+use crate::workspace::{Workspace, assert_failed, assert_succeeded, wait_for_output, wait_until};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::{fs, io::Write, process::Command};
-use workspace::{Workspace, assert_succeeded, wait_for_output, wait_until};
 
 fn with_index() -> Workspace {
     let workspace = Workspace::with_documents();
@@ -113,7 +111,7 @@ fn a_run_in_the_index_or_over_the_queries_is_rejected() {
     assert!(workspace.ok("check i").starts_with("sound"));
     let queries = fs::File::open(workspace.path("q")).unwrap();
     let output = workspace.command("batch i --queries - --run q".split(' ')).stdin(queries).output().unwrap();
-    workspace::assert_failed(&output, 2, "name the same file");
+    assert_failed(&output, 2, "name the same file");
     assert_eq!(fs::read_to_string(workspace.path("q")).unwrap(), "q1\tcat\n");
 }
 
@@ -132,6 +130,6 @@ fn a_run_without_write_permission_is_not_replaced() {
         println!("skipped: it needs permission to change the user");
         return;
     }
-    workspace::assert_failed(&output, 1, "cannot write r: ");
+    assert_failed(&output, 1, "cannot write r: ");
     assert_eq!(fs::read_to_string(workspace.path("r")).unwrap(), "another's");
 }

@@ -1,9 +1,7 @@
 //! Indexes with fields of named members.
 
-mod workspace;
-
+use crate::workspace::Workspace;
 use serde_json::json;
-use workspace::Workspace;
 
 const MAIL: &str = concat!(
     r#"{"headers":{"message-id":"m1","list":"finance","received":["a","b"]},"from":"ann@example.org","#,

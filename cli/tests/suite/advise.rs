@@ -1,8 +1,6 @@
 //! `tierdex advise`: table, JSON and plot, and its errors.
 
-mod workspace;
-
-use workspace::Workspace;
+use crate::workspace::Workspace;
 
 /// A workspace with an index of posting lists of several pages, and a log of queries.
 fn workspace_with_log() -> Workspace {

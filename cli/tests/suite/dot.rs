@@ -1,8 +1,6 @@
 //! `--dot`: the sum of boost times frequency.
 
-mod workspace;
-
-use workspace::Workspace;
+use crate::workspace::Workspace;
 
 #[test]
 fn dot_sums_boosts_times_frequencies() {

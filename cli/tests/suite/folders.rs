@@ -1,12 +1,10 @@
 //! `tierdex index FOLDER --upsert`: only changed files are read, and `--prune` deletes what is gone.
 
-mod workspace;
-
+use crate::workspace::{Workspace, assert_succeeded, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
-use workspace::{Workspace, assert_succeeded, wait_until};
 
 const UPDATE: &str = "index mail --out i --upsert --summary json";
 const PRUNE: &str = "index mail --out i --upsert --prune --summary json";

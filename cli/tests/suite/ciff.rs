@@ -1,8 +1,6 @@
 //! `tierdex ciff`: export and import.
 
-mod workspace;
-
-use workspace::{Workspace, assert_succeeded, spawn_and_finish};
+use crate::workspace::{Workspace, assert_succeeded, spawn_and_finish};
 
 #[test]
 fn an_exported_index_is_imported_and_finds_the_same() {

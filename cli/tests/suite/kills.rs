@@ -1,18 +1,13 @@
 //! Commands that update an index are killed at random moments. Afterwards the index is sound and has all
 //! documents of the last command that succeeded, or all changes of the killed one too.
 
-#[allow(dead_code, reason = "other tests use all of it")]
-#[path = "../../crates/tierdex/tests/support/random.rs"]
-mod random;
-mod workspace;
-
-use random::Random;
+use crate::random::Random;
+use crate::workspace::Workspace;
 use serde_json::json;
 use std::process::Child;
 use std::{collections::BTreeMap, io::Write, sync::Arc, thread::sleep, time::Duration};
 use tierdex::internal::index::check_on;
 use tierdex::{Index, Query, SearchOptions, io::PosixDisk};
-use workspace::Workspace;
 
 const KILLS: usize = 200;
 

@@ -1,13 +1,11 @@
 //! Signals: every command ends with one line and exit code 130.
 
-mod workspace;
-
+use crate::workspace::{WAIT_MAX, Workspace, assert_failed, assert_succeeded};
+use crate::workspace::{send_signal, spawn_and_finish, wait_for_output, wait_until};
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use tierdex::io::start_with_default_signals;
-use workspace::{WAIT_MAX, Workspace, assert_failed, assert_succeeded};
-use workspace::{send_signal, spawn_and_finish, wait_for_output, wait_until};
 
 /// Waits for the end of a process without reading its output.
 fn wait_for_exit(child: &mut Child) -> ExitStatus {
@@ -48,7 +46,8 @@ fn a_signal_ends_commands_that_wait_for_input() {
 /// As under `nohup` and in the background of a shell.
 #[test]
 fn the_tests_do_not_depend_on_inherited_dispositions() {
-    let script = "trap '' HUP INT TERM; exec \"$0\" --exact a_signal_ends_commands_that_wait_for_input";
+    let script =
+        "trap '' HUP INT TERM; exec \"$0\" --exact signals::a_signal_ends_commands_that_wait_for_input";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(std::env::current_exe().unwrap());
     assert!(assert_succeeded(&spawn_and_finish(&mut command)).contains("1 passed"));

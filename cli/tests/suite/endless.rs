@@ -1,10 +1,8 @@
 //! Endless inputs, and inputs larger than memory.
 
-mod workspace;
-
+use crate::workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
+use crate::workspace::{send_signal, wait_for_output, wait_until};
 use std::{fs, io::Write};
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
-use workspace::{send_signal, wait_for_output, wait_until};
 
 /// Whether a process has a file open.
 fn has_open(id: u32, file: &str) -> bool {

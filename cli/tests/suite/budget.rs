@@ -1,14 +1,12 @@
 //! The memory budget, enforced from outside: the command runs in a memory control group of 1.2 times the
 //! budget. The tests of `tierdex-bench` have cells in read modes of the thesis.
 
-mod workspace;
-
+use crate::workspace::{control_group::ControlGroup, program_command};
 use std::io::{BufWriter, Write};
 use std::process::{Command, Output, Stdio};
 use std::{fs, path::Path, time::Duration};
 use tierdex::schema::{Field, Schema, Stored};
 use tierdex::{IndexWriter, Merge, WriterOptions, internal::index::ListsBuilder, io::Size};
-use workspace::{control_group::ControlGroup, program_command};
 
 fn run_tierdex(arguments: &[impl AsRef<str>]) -> Output {
     program_command(arguments.iter().map(AsRef::as_ref)).output().unwrap()

@@ -1,13 +1,11 @@
 //! The command `tierdex`: output, exit codes and error handling.
 
-mod workspace;
-
+use crate::workspace::{
+    DOCUMENTS, Workspace, assert_failed, assert_succeeded, send_signal, spawn_and_finish, wait_for_output,
+};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use workspace::{
-    DOCUMENTS, Workspace, assert_failed, assert_succeeded, send_signal, spawn_and_finish, wait_for_output,
-};
 
 /// Checks that `search` rejects a query with these words.
 fn assert_query_rejected(workspace: &Workspace, query: &str, words: &str) {

@@ -1,10 +1,8 @@
 //! Malformed, damaged and unreadable inputs.
 
-mod workspace;
-
+use crate::workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
 use std::process::{Command, Output};
 use std::{ffi::OsStr, io::Write, os::unix::ffi::OsStrExt};
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
 
 /// The only line on standard error of a command that failed with exit code 1.
 #[track_caller]

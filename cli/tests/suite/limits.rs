@@ -1,10 +1,8 @@
 //! Limits of the system: memory, threads, file sizes, permissions.
 
-mod workspace;
-
+use crate::workspace::limited::{count_failed_starts, ends_well, new_user, run};
+use crate::workspace::{Workspace, assert_failed, assert_succeeded};
 use std::os::unix::fs::PermissionsExt;
-use workspace::limited::{count_failed_starts, ends_well, new_user, run};
-use workspace::{Workspace, assert_failed, assert_succeeded};
 
 fn long_documents() -> String {
     let word = |id: u32, word: u32| format!(" w{}", id.wrapping_mul(7919) % (1 + word * 50));

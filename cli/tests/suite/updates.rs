@@ -1,11 +1,11 @@
 //! Updates and deletes of documents: `index --updatable`, `index --upsert`, `delete` and `get`.
 
-mod workspace;
-
+use crate::workspace::{
+    Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until,
+};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Child, ChildStdin};
-use workspace::{Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until};
 
 /// [`workspace::DOCUMENTS`] in an updatable index.
 fn updatable() -> Workspace {

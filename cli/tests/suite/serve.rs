@@ -1,7 +1,6 @@
 //! `tierdex serve` as a process: its first line, its log, signals, exit codes, and its memory.
 
-mod workspace;
-
+use crate::workspace::{Workspace, control_group::ControlGroup};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tierdex::io::Size;
-use workspace::{Workspace, control_group::ControlGroup};
 
 /// A running server, and its standard error.
 struct Serving {

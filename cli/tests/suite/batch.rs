@@ -1,9 +1,9 @@
 //! `tierdex batch`: the run that is written, and the files that remain after an error or a signal.
 
-mod workspace;
-
+use crate::workspace::{
+    Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until,
+};
 use std::io::Write;
-use workspace::{Workspace, assert_failed, assert_succeeded, send_signal, wait_for_output, wait_until};
 
 #[test]
 fn batches_write_trec_runs() {
@@ -155,7 +155,7 @@ fn queries_are_read_from_compressed_files_and_standard_input() {
     for name in ["plain", "zst", "gz", "-"] {
         let mut command = workspace.command(["batch", "i", "--queries", name, "--run", "r"]);
         let output = command.stdin(std::fs::File::open(workspace.path("gz")).unwrap()).output().unwrap();
-        assert!(workspace::assert_succeeded(&output).starts_with("2 queries, 3 hits"), "{name}");
+        assert!(assert_succeeded(&output).starts_with("2 queries, 3 hits"), "{name}");
         let run = std::fs::read_to_string(workspace.path("r")).unwrap();
         let ids: Vec<&str> = run.lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(ids, ["q1", "q1", "q2"], "{name}");
@@ -172,7 +172,7 @@ fn queries_with_operators_cause_one_warning_without_a_syntax_flag() {
         let lines = queries.iter().enumerate().map(|(id, query)| format!("{id}\t{query}\n"));
         workspace.file("q", lines.collect::<String>());
         let output = workspace.run(&format!("batch i --queries q --run r{flags}"));
-        workspace::assert_succeeded(&output);
+        assert_succeeded(&output);
         String::from_utf8(output.stderr).unwrap()
     };
     for query in ["+cat bird", "cat -dog", "\"the cat\"", "a AND b", "NOT a", "ca*", "cat~1", "cat^2", "#cat"]

@@ -1,11 +1,9 @@
 //! Mistakes with an index directory, none of which may lose an index.
 
-mod workspace;
-
+use crate::workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
+use crate::workspace::{send_signal, wait_for_output, wait_until};
 use std::io::Write;
 use std::process::{Child, Stdio};
-use workspace::{DOCUMENTS, Workspace, assert_failed, assert_succeeded};
-use workspace::{send_signal, wait_for_output, wait_until};
 
 /// A writer that has written a part of its standard input to index `i`, and waits for more.
 fn start_writer(workspace: &Workspace, arguments: &str) -> Child {
