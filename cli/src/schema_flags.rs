@@ -218,7 +218,9 @@ impl DeclaredField {
                 Some(("from", member)) => column.member = member.to_string(),
                 None if part == "multi" => column.multi = true,
                 _ => {
-                    return failed(format!("setting `{part}` of column `{name}`: unknown; {COLUMN_SETTINGS}"));
+                    return failed(format!(
+                        "setting `{part}` of column `{name}`: unknown; {COLUMN_SETTINGS}"
+                    ));
                 }
             }
         }

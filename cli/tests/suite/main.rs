@@ -10,6 +10,7 @@ mod advise;
 mod batch;
 mod budget;
 mod ciff;
+mod columns;
 mod command;
 mod dot;
 mod effectiveness;
