@@ -227,7 +227,10 @@ pub mod internal {
             pub use crate::segment::read::open_deletes;
         }
         pub mod layout {
-            pub use crate::segment::layout::{file_name, identity, parse_file_name, push_tail};
+            pub use crate::segment::layout::{
+                COLUMN_ENTRY_BYTES, COLUMN_TAIL_LEN, ColumnEntry, ColumnTail, Presence, file_name, identity,
+                parse_file_name, push_tail,
+            };
         }
         pub mod read {
             pub use crate::segment::read::{

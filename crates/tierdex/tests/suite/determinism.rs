@@ -51,13 +51,7 @@ fn ingest_documents(docs: &[TestDocument], threads: usize) -> (BTreeMap<String, 
         if number % 3 == 0 {
             std::thread::yield_now();
         }
-        piece.iter().try_for_each(|doc| {
-            add(DocumentRef {
-                id: &doc.id,
-                values: &[(0, &doc.title), (1, &doc.text)],
-                ..DocumentRef::default()
-            })
-        })?;
+        piece.iter().try_for_each(|doc| doc.with_numbers(&schema(), &mut *add))?;
         Ok(number)
     };
     let report = |number| {

@@ -9,8 +9,9 @@ use tierdex::input_files::InputFile;
 use tierdex::internal::engine::MetaTier;
 use tierdex::internal::segment::layout::{file_name, identity};
 use tierdex::io::{Disk, Identity, MemDisk, PosixDisk, ReadKind, SealedFile};
+use tierdex::schema::{Column, ColumnType, ColumnValue};
 use tierdex::{
-    Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, ReadCosts, SearchRequest,
+    DocumentRef, Engine, EngineOptions, Index, IndexWriter, Merge, OpenMode, Query, ReadCosts, SearchRequest,
     WriterOptions, codec::Codec, internal::transform::norm, schema::Schema,
 };
 
@@ -47,6 +48,24 @@ fn deleted_example_index() -> MemDisk {
     writer.commit(Merge::None).unwrap();
     deleted::delete(&mut writer, &docs, [1].into_iter());
     writer.commit(Merge::None).unwrap();
+    disk
+}
+
+/// *Small* with two columns.
+fn column_example_index() -> MemDisk {
+    let disk = MemDisk::new();
+    let sizes = Column { multi: true, ..Column::new("sizes", ColumnType::U64) };
+    let schema = Schema::default().with_columns(vec![Column::new("year", ColumnType::I64), sizes]);
+    let mut writer =
+        IndexWriter::open(Arc::new(disk.clone()), schema, OpenMode::New, WriterOptions::default()).unwrap();
+    let year = |year| (0, ColumnValue::I64(year));
+    let size = |size| (1, ColumnValue::U64(size));
+    let columns: [(&str, &[(usize, ColumnValue)]); 3] =
+        [("a", &[year(1987), size(30), size(10)]), ("b", &[size(20)]), ("c", &[year(1999)])];
+    for (id, columns) in columns {
+        writer.add_document(DocumentRef { id, columns, ..DocumentRef::default() }).unwrap();
+    }
+    writer.commit(Merge::One).unwrap();
     disk
 }
 
@@ -91,11 +110,16 @@ fn long_list_index() -> MemDisk {
 
 /// The payload of a file of the only segment.
 fn read_payload(disk: &MemDisk, kind: FileKind) -> (u64, Vec<u8>) {
+    read_payload_of(disk, 0, kind)
+}
+
+/// The payload of a file of a field or column of the only segment.
+fn read_payload_of(disk: &MemDisk, number: usize, kind: FileKind) -> (u64, Vec<u8>) {
     let manifest = Manifest::read_newest(disk).unwrap().unwrap();
     let segment = &manifest.segments[0];
-    let seal = segment.file(0, kind).unwrap().seal;
-    let name = file_name(segment.id, 0, kind);
-    let file = SealedFile::open(disk, &name, identity(segment.id, 0, kind), seal).unwrap();
+    let seal = segment.file(number, kind).unwrap().seal;
+    let name = file_name(segment.id, number, kind);
+    let file = SealedFile::open(disk, &name, identity(segment.id, number, kind), seal).unwrap();
     let range = file.payload();
     (range.start, file.read(range.start, (range.end - range.start) as usize).unwrap())
 }
@@ -163,6 +187,8 @@ fn all_examples() -> BTreeMap<&'static str, String> {
     let tail = stored.len() - 32;
     let deleted = deleted_example_index();
     let numbered = |number, kind| hex_dump(read_numbered(&deleted, number, kind));
+    let columns = column_example_index();
+    let column = |number| hex_dump(read_payload_of(&columns, number, FileKind::Column));
     BTreeMap::from([
         ("envelope", hex_dump((0, small.bytes(&file_name(1, 0, FileKind::Norms)).unwrap()))),
         ("manifest", manifest_example(&small, 1)),
@@ -171,6 +197,9 @@ fn all_examples() -> BTreeMap<&'static str, String> {
         ("keys", numbered(1, FileKind::Keys)),
         ("deletes", numbered(2, FileKind::Deletes)),
         ("deleted-statistics", numbered(3, FileKind::DeletedStatistics)),
+        ("column", column(0)),
+        ("column-multi", column(1)),
+        ("manifest-columns", manifest_example(&columns, 1)),
         ("terms", of(&small, FileKind::Terms)),
         ("skips-small", of(&small, FileKind::Skips)),
         ("skips-long", of(&long, FileKind::Skips)),

@@ -8,7 +8,7 @@ use crate::support::queries::random_query_text;
 use crate::support::requests::{documents_and_score_bits, engine_options, parse_query};
 use crate::support::{AnswerOptions, script::check_no_orphans};
 use crate::support::{
-    answer_text, assert_sound, crash_images, exhaustive_search, index_in_memory, random::Random,
+    add_document, answer_text, assert_sound, crash_images, exhaustive_search, index_in_memory, random::Random,
 };
 use std::{collections::BTreeSet, sync::Arc};
 use tierdex::commit::Manifest;
@@ -44,7 +44,7 @@ impl UpdatedIndex {
     }
 
     fn write(&mut self, document: TestDocument) {
-        self.writer().add(&document.id, document.values()).unwrap();
+        add_document(self.writer(), &document).unwrap();
         self.next.retain(|of| of.id != document.id);
         self.next.push(document);
     }
@@ -504,9 +504,9 @@ fn updates_are_committed_together_or_not_at_all() {
     let update = |disk: &Arc<dyn Disk>, merge| -> tierdex::Result<u64> {
         let mut writer = updatable_writer(disk, &schema, OpenMode::Append)?;
         writer.delete("11")?;
-        renewed[..5].iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))?;
+        renewed[..5].iter().try_for_each(|doc| add_document(&mut writer, doc))?;
         writer.commit(merge)?;
-        renewed[5..].iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))?;
+        renewed[5..].iter().try_for_each(|doc| add_document(&mut writer, doc))?;
         writer.commit(merge)
     };
     // Before a sync most may be lost: several states of the disk are checked.

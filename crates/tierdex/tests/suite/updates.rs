@@ -4,7 +4,7 @@
 use crate::support::corpus::{SchemaOptions, TestDocument, random_documents};
 use crate::support::queries::random_query_text;
 use crate::support::{
-    AnswerOptions, add_documents, answer_query, assert_sound, index_in_memory, random::Random,
+    AnswerOptions, add_document, add_documents, answer_query, assert_sound, index_in_memory, random::Random,
 };
 use std::sync::Arc;
 use tierdex::internal::segment::read::OpenSegment;
@@ -94,7 +94,7 @@ fn histories_give_the_results_of_a_new_index() {
                     model.delete(&id);
                 } else {
                     let document = TestDocument { id, ..docs.next().unwrap() };
-                    writer.add(&document.id, document.values()).unwrap();
+                    add_document(&mut writer, &document).unwrap();
                     model.write(&document);
                 }
             }
@@ -133,7 +133,7 @@ fn the_last_of_equal_ids_in_a_batch_is_left() {
     for number in 0..3000 {
         let document =
             TestDocument::new(if number % 3 == 0 { "same" } else { "other" }, "", format!("w{number} all"));
-        writer.add(&document.id, document.values()).unwrap();
+        add_document(&mut writer, &document).unwrap();
         model.write(&document);
     }
     writer.commit(Merge::Keep).unwrap();

@@ -1,8 +1,11 @@
 //! Random documents that depend on a seed, and schemas.
 
 use super::random::Random;
+use tierdex::DocumentRef;
 use tierdex::codec::Codec;
-use tierdex::schema::{Analysis, Field, NormKind, Schema, Stored, Tokenizer};
+use tierdex::schema::{
+    Analysis, Column, ColumnType, ColumnValue, Field, NormKind, Schema, Stored, Tokenizer,
+};
 
 /// One document. A `|` in a title or text separates two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,31 @@ impl TestDocument {
     pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
         let titles = self.title.split('|').map(|value| ("title", value));
         titles.chain(self.text.split('|').map(|value| ("text", value)))
+    }
+
+    /// Values of the columns of [`test_columns`], if the schema has these. A document without a title has
+    /// none, as if it were older than the columns.
+    pub fn columns(&self, schema: &Schema) -> Vec<(usize, ColumnValue)> {
+        let bytes = self.title.len() as u64;
+        let words = self.title.split(' ').filter(|word| !word.is_empty());
+        let values = if bytes == 0 {
+            Vec::new()
+        } else {
+            let days = (bytes % 8 == 4).then(|| 86_400_000_000 * bytes as i64);
+            let days = days.map(|time| ("day", ColumnValue::Date(time)));
+            let words = words.map(|word| ("words", ColumnValue::I64(40 - 3 * word.len() as i64)));
+            [("bytes", ColumnValue::U64(bytes))].into_iter().chain(words).chain(days).collect()
+        };
+        let numbered = values.into_iter().map(|(name, value)| Some((schema.column(name)?, value)));
+        numbered.flatten().collect()
+    }
+
+    /// Calls `add` with the document as the batches of a writer take it. Its members are `title` and `text`,
+    /// each with one value.
+    pub fn with_numbers<T>(&self, schema: &Schema, add: impl FnOnce(DocumentRef<'_>) -> T) -> T {
+        let values = [(0, &*self.title), (1, &*self.text)];
+        let columns = self.columns(schema);
+        add(DocumentRef { id: &self.id, values: &values, columns: &columns, ..DocumentRef::default() })
     }
 
     /// Documents without titles, with their numbers as ids.
@@ -172,6 +200,12 @@ fn word_probability(rank: usize, burst: usize) -> f64 {
     }
 }
 
+/// Columns of which most documents have a value, some or few, and one with several values.
+pub fn test_columns() -> Vec<Column> {
+    let words = Column { multi: true, ..Column::new("words", ColumnType::I64) };
+    vec![Column::new("bytes", ColumnType::U64), words, Column::new("day", ColumnType::Date)]
+}
+
 /// What tests vary in a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaOptions {
@@ -182,6 +216,8 @@ pub struct SchemaOptions {
     pub tokenizer: Tokenizer,
     pub title: bool,
     pub stored: bool,
+    /// Whether there are the columns of [`test_columns`].
+    pub columns: bool,
 }
 
 impl Default for SchemaOptions {
@@ -194,6 +230,7 @@ impl Default for SchemaOptions {
             tokenizer: Tokenizer::Alphanumeric,
             title: true,
             stored: true,
+            columns: true,
         }
     }
 }
@@ -208,7 +245,8 @@ impl SchemaOptions {
             fields.push(Field { norms, ..self.field("title", &["title"]) });
         }
         let stored = if self.stored { Stored::Members } else { Stored::Nothing };
-        Schema { stored, ..Schema::of(fields) }
+        let columns = if self.columns { test_columns() } else { Vec::new() };
+        Schema { stored, columns, ..Schema::of(fields) }
     }
 
     /// The default options with a single field.

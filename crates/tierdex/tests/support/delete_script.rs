@@ -3,7 +3,7 @@
 use super::corpus::{TestDocument, random_documents};
 use super::deleted::{set_input_files, updatable_writer};
 use super::script::{ScriptOutcome, check_no_orphans};
-use super::{add_documents, schema};
+use super::{add_document, add_documents, schema};
 use std::{collections::BTreeSet, ops::Range, sync::Arc};
 use tierdex::commit::Manifest;
 use tierdex::internal::{index::check_on, segment::deletes::open_deletes};
@@ -80,7 +80,7 @@ impl DeleteScript {
             let mut writer = updatable_writer(&shared, &schema(), mode)?;
             for commit in commits {
                 let added = &self.docs[commit.added.clone()];
-                added.iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))?;
+                added.iter().try_for_each(|doc| add_document(&mut writer, doc))?;
                 commit.deleted.iter().try_for_each(|number| writer.delete(&self.docs[*number].id))?;
                 if !added.is_empty() {
                     set_input_files(&mut writer, &[added])?;

@@ -5,11 +5,11 @@ use super::open_writer;
 use std::sync::Arc;
 use tierdex::io::{Disk, MemDisk};
 use tierdex::schema::Schema;
-use tierdex::{IndexWriter, Merge, OpenMode};
+use tierdex::{DocumentRef, IndexWriter, Merge, OpenMode};
 
 /// The schemas and documents of an index that grows.
 pub struct GrownCase {
-    /// A field `text`; and with a further field `title`, of the member `subject`.
+    /// A field `text`; and with columns and a further field `title`, of the member `subject`.
     pub schemas: [Schema; 2],
     pub docs: Vec<TestDocument>,
     /// Number of documents that are added before the field. They have no title.
@@ -23,6 +23,7 @@ impl GrownCase {
         newer.fields[1].members = vec!["subject".to_string()];
         let mut first = newer.clone();
         first.members.pop();
+        first.columns.clear();
         first.fields.pop();
         docs[..older].iter_mut().for_each(|doc| doc.title.clear());
         GrownCase { schemas: [first, newer], docs, older }
@@ -75,6 +76,10 @@ fn add_values(writer: &mut IndexWriter, docs: &[TestDocument]) {
     for doc in docs {
         let texts = doc.text.splitn(2, ' ').map(|value| ("text", value));
         let titles = doc.title.splitn(2, ' ').filter(|value| !value.is_empty());
-        writer.add(&doc.id, texts.chain(titles.map(|value| ("subject", value)))).unwrap();
+        let (schema, columns) = (writer.schema().clone(), doc.columns(writer.schema()));
+        let values = texts.chain(titles.map(|value| ("subject", value)));
+        let values: Vec<_> = values.map(|(name, value)| (schema.member(name).unwrap(), value)).collect();
+        let document = DocumentRef { id: &doc.id, values: &values, columns: &columns, others: "" };
+        writer.add_document(document).unwrap();
     }
 }

@@ -28,6 +28,7 @@ use std::{
 use tierdex::explain::SearchResult;
 use tierdex::internal::engine::{MetaTier, MetadataLocation, load_metadata};
 use tierdex::internal::index::{BatchBuilder, Tuning, check_on};
+use tierdex::internal::segment::read::FILES;
 use tierdex::io::{CrashImage, Disk, MemDisk, PosixDisk, RegionKind};
 use tierdex::schema::Schema;
 use tierdex::{
@@ -78,8 +79,18 @@ impl Default for AnswerOptions {
 pub struct AnswerHit {
     pub document: u32,
     pub score_bits: u32,
-    /// For the first hits: id, and title and text if they are stored.
-    pub shown: Option<(String, Option<(String, String)>)>,
+    /// For the first hits.
+    pub shown: Option<ShownHit>,
+}
+
+/// What a hit is shown with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownHit {
+    pub id: String,
+    /// Title and text, if they are stored.
+    pub stored: Option<(String, String)>,
+    /// The values of each column in ascending order.
+    pub columns: Vec<Vec<String>>,
 }
 
 impl std::fmt::Debug for AnswerHit {
@@ -104,7 +115,11 @@ pub fn answer_query(index: &Index, query: &Query, look: AnswerOptions) -> Result
         let stored = searcher
             .stored(document)?
             .map(|stored| (stored.values("title").join("|"), stored.values("text").join("|")));
-        Ok((searcher.id(document)?, stored))
+        let columns = (0..index.schema().columns.len()).map(|column| {
+            let values = searcher.values(document, column, &FILES)?;
+            Ok(values.iter().map(ToString::to_string).collect())
+        });
+        Ok(ShownHit { id: searcher.id(document)?, stored, columns: columns.collect::<Result<_>>()? })
     };
     let rows = found.hits.iter().enumerate().map(|(place, hit)| {
         let shown = (place < look.shown).then(|| show(hit.document)).transpose()?;
@@ -232,21 +247,24 @@ pub fn assert_sound(disk: &dyn Disk) {
 
 /// Adds documents to a disk that does not fail.
 pub fn add_documents(writer: &mut IndexWriter, docs: &[TestDocument]) {
-    docs.iter().for_each(|doc| writer.add(&doc.id, doc.values()).unwrap());
+    docs.iter().for_each(|doc| add_document(writer, doc).unwrap());
+}
+
+/// Adds a document with the values of its columns.
+pub fn add_document(writer: &mut IndexWriter, doc: &TestDocument) -> Result<()> {
+    let schema = writer.schema().clone();
+    let numbered = doc.values().map(|(member, value)| Ok((schema.member_named(member)?, value)));
+    let (values, columns) = (numbered.collect::<Result<Vec<_>>>()?, doc.columns(&schema));
+    let document = DocumentRef { id: &doc.id, values: &values, columns: &columns, ..DocumentRef::default() };
+    writer.add_document(document)
 }
 
 fn add_by(writer: &mut IndexWriter, docs: &[TestDocument], growth: AddMethod) {
     let AddMethod::Batches(size) = growth else { return add_documents(writer, docs) };
-    let mut batch = new_batch(writer);
+    let (mut batch, schema) = (new_batch(writer), writer.schema().clone());
     for docs in docs.chunks(size) {
         docs.iter().for_each(|doc| {
-            batch
-                .add(DocumentRef {
-                    id: &doc.id,
-                    values: &[(0, &doc.title), (1, &doc.text)],
-                    ..DocumentRef::default()
-                })
-                .unwrap()
+            doc.with_numbers(&schema, |document| batch.add(document)).unwrap();
         });
         writer.push(batch.seal().unwrap()).unwrap();
     }

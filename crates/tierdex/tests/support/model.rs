@@ -1,17 +1,17 @@
 //! The naive engine: has posting lists in a map, scores every document, and sorts them.
 
 use super::clause::{ALL_DOCUMENTS_KEY, Clause, GroupClause, LeafClause, LeafMatches};
-use super::{Answer, AnswerHit, AnswerOptions, corpus::TestDocument};
+use super::{Answer, AnswerHit, AnswerOptions, ShownHit, corpus::TestDocument};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tierdex::limits::POSITION_GAP;
-use tierdex::schema::{Field, NormKind, Schema, Stored, Tokenizer};
+use tierdex::schema::{ColumnValue, Field, NormKind, Schema, Stored, Tokenizer};
 use tierdex::{Bm25, Query, Scorer, internal::transform::norm};
 
 /// A naive index of documents.
 pub struct Model {
     docs: Vec<TestDocument>,
-    stored: bool,
+    schema: Schema,
     fields: Vec<FieldModel>,
 }
 
@@ -33,7 +33,7 @@ struct FieldModel {
 impl Model {
     pub fn new(schema: &Schema, docs: &[TestDocument]) -> Model {
         let fields = schema.fields.iter().map(|field| FieldModel::new(field, docs)).collect();
-        Model { docs: docs.to_vec(), stored: schema.stored != Stored::Nothing, fields }
+        Model { docs: docs.to_vec(), schema: schema.clone(), fields }
     }
 
     /// The best documents of a query.
@@ -63,8 +63,21 @@ impl Model {
 
     fn row(&self, shown: bool, (document, score): (u32, f32)) -> AnswerHit {
         let doc = &self.docs[document as usize];
-        let stored = || self.stored.then(|| (doc.title.clone(), doc.text.clone()));
-        AnswerHit { document, score_bits: score.to_bits(), shown: shown.then(|| (doc.id.clone(), stored())) }
+        let shown = shown.then(|| self.shown(doc));
+        AnswerHit { document, score_bits: score.to_bits(), shown }
+    }
+
+    fn shown(&self, doc: &TestDocument) -> ShownHit {
+        let is_stored = self.schema.stored != Stored::Nothing;
+        let mut columns = vec![Vec::new(); self.schema.columns.len()];
+        let mut values = doc.columns(&self.schema);
+        values.sort_by_key(|(_, value)| match value {
+            ColumnValue::I64(value) => *value,
+            _ => 0,
+        });
+        values.iter().for_each(|(column, value)| columns[*column].push(value.to_string()));
+        let stored = is_stored.then(|| (doc.title.clone(), doc.text.clone()));
+        ShownHit { id: doc.id.clone(), stored, columns }
     }
 
     /// A query with its terms looked up and its fuzzy words expanded.

@@ -2,7 +2,8 @@
 
 use super::corpus::{SchemaOptions, TestDocument};
 use super::{
-    Answer, AnswerOptions, answer_query, answer_text, index_in_memory, model::Model, random::Random,
+    Answer, AnswerOptions, add_document, answer_query, answer_text, index_in_memory, model::Model,
+    random::Random,
 };
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 use tierdex::internal::index::check_on;
@@ -110,13 +111,13 @@ impl WriterScript {
         WriterScript::of(StartIndex::none(&schema), sessions, docs(4))
     }
 
-    /// Six commits, between which fields and members are added: documents without a field, documents with it,
-    /// a merge of all, another field alone, and documents with that one.
+    /// Six commits, between which fields, members and columns are added: documents without a field, documents
+    /// with it, a merge of all, another field alone, and documents with that one.
     pub fn with_added_fields(size: usize) -> WriterScript {
         let untitled = |doc: TestDocument| TestDocument { title: String::new(), ..doc };
         let mut docs = (0..).map(script_document);
         let newer = SchemaOptions::default().schema();
-        let older = Schema { fields: newer.fields[..1].to_vec(), ..newer.clone() };
+        let older = Schema { fields: newer.fields[..1].to_vec(), columns: Vec::new(), ..newer.clone() };
         let mut newest = newer.clone();
         newest.members.push("notes".to_string());
         let (name, members) = ("notes".to_string(), vec!["notes".to_string()]);
@@ -384,7 +385,7 @@ fn script_options(number: usize) -> AnswerOptions {
 }
 
 fn add_all(writer: &mut IndexWriter, docs: &[TestDocument]) -> tierdex::Result<()> {
-    docs.iter().try_for_each(|doc| writer.add(&doc.id, doc.values()))
+    docs.iter().try_for_each(|doc| add_document(writer, doc))
 }
 
 fn compare_answers(index: &Index, expected: &Answers) -> Result<(), String> {

@@ -73,14 +73,14 @@ impl ColumnEntry {
         out.extend([self.presence as u8, 0]);
     }
 
-    /// Decodes an entry; `None` if no presence has its number.
+    /// Decodes an entry; `None` if no presence has its number, or if the byte after it is not 0.
     pub fn read(bytes: &[u8; COLUMN_ENTRY_BYTES]) -> Option<ColumnEntry> {
         let number = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("eight bytes"));
-        let presence = match bytes[30] {
-            0 => Presence::None,
-            1 => Presence::All,
-            2 => Presence::Bitmap,
-            3 => Presence::Sparse,
+        let presence = match [bytes[30], bytes[31]] {
+            [0, 0] => Presence::None,
+            [1, 0] => Presence::All,
+            [2, 0] => Presence::Bitmap,
+            [3, 0] => Presence::Sparse,
             _ => return None,
         };
         let (values, present) = (number(24) as u32, u16::from_le_bytes([bytes[28], bytes[29]]));
@@ -136,5 +136,62 @@ impl ColumnTail {
         };
         let of = ColumnType::from_id(of & 0xff)?;
         Some(ColumnTail { documents, of, multi, present, values, minimum, maximum, divisor, directory })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_form_of_presence_is_chosen() {
+        let forms = [Presence::None, Presence::All, Presence::Bitmap, Presence::Sparse];
+        for documents in (1..140).chain([4095, 4096]) {
+            for present in 0..=documents {
+                let is_possible = |form: &Presence| match form {
+                    Presence::None => present == 0,
+                    Presence::All => present == documents,
+                    Presence::Bitmap | Presence::Sparse => true,
+                };
+                let chosen = Presence::choose(present, documents);
+                let lengths = forms.iter().filter(|form| is_possible(form));
+                let shortest = lengths.map(|form| form.bytes(present, documents)).min();
+                assert!(is_possible(&chosen), "{present} of {documents}: {chosen:?}");
+                assert_eq!(Some(chosen.bytes(present, documents)), shortest, "{present} of {documents}");
+            }
+        }
+        assert_eq!(Presence::choose(3, 64), Presence::Sparse);
+        assert_eq!(Presence::choose(4, 64), Presence::Bitmap);
+        assert_eq!(Presence::choose(4096, 4096), Presence::All);
+    }
+
+    #[test]
+    fn entries_and_tails_round_trip() {
+        for presence in [Presence::None, Presence::All, Presence::Bitmap, Presence::Sparse] {
+            let (minimum, maximum, offset) = (u64::MAX - 1, u64::MAX, 1 << 40);
+            let entry =
+                ColumnEntry { minimum, maximum, offset, values: u32::MAX, present: u16::MAX, presence };
+            let mut bytes = Vec::new();
+            entry.write(&mut bytes);
+            let mut bytes: [u8; COLUMN_ENTRY_BYTES] = bytes.try_into().unwrap();
+            assert_eq!(ColumnEntry::read(&bytes), Some(entry));
+            bytes[31] = 1;
+            assert_eq!(ColumnEntry::read(&bytes), None);
+        }
+        for (of, multi) in ColumnType::ALL.into_iter().flat_map(|of| [(of, false), (of, true)]) {
+            let (documents, present, values, minimum, maximum) = (1, 2, 3, 4, 5);
+            let (divisor, directory) = (6, u64::MAX);
+            let tail =
+                ColumnTail { documents, of, multi, present, values, minimum, maximum, divisor, directory };
+            let mut bytes = Vec::new();
+            tail.write(&mut bytes);
+            let numbers: Vec<u64> = bytes.as_chunks().0.iter().map(|of| u64::from_le_bytes(*of)).collect();
+            let mut numbers: [u64; COLUMN_TAIL_LEN] = numbers.try_into().unwrap();
+            assert_eq!(ColumnTail::read(numbers), Some(tail));
+            for of in [0, 6, 255, 1 << 8, 2 << 8 | 1, 1 << 63 | 1] {
+                numbers[1] = of;
+                assert_eq!(ColumnTail::read(numbers), None);
+            }
+        }
     }
 }

@@ -263,3 +263,6 @@ impl<'a> ColumnDirectory<'a> {
             .map_err(|what| Error::corrupt(file.name(), range.start, what))
     }
 }
+
+#[cfg(test)]
+mod tests;

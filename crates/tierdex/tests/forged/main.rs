@@ -3,6 +3,8 @@
 //! Every operation on such an index must return an error or a result: never a panic, and never more memory
 //! than the index could need.
 
+mod columns;
+#[path = "../support/mod.rs"]
 mod support;
 
 use cap::Cap;
@@ -21,6 +23,7 @@ use tierdex::internal::index::PreviewBytes;
 use tierdex::internal::segment::layout::{file_name, parse_file_name};
 use tierdex::internal::segment::{deletes::open_deletes, read::FILES};
 use tierdex::io::{Disk, Identity, MemDisk, RegionKind, panic_message};
+use tierdex::limits::COLUMN_BLOCK_DOCS;
 use tierdex::{
     Engine, EngineOptions, Error, Index, IndexWriter, Merge, OpenMode, Query, SearchOptions, SearchRequest,
     WriterOptions, ciff::export, codec::Codec, internal::engine::MetaTier, internal::index::check_on,
@@ -144,6 +147,7 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
     for keys in index.segments().iter().filter_map(|segment| segment.keys()) {
         errors.extend(keys.look_up(random.next() as u32, &FILES, &mut found).err());
     }
+    errors.extend(read_columns(&index, random).err());
     let lent = (!kept && random.one_in(2)).then(|| LentLists::load(&index));
     let lent = lent.and_then(|lent| lent.map_err(|error| errors.push(error)).ok());
     // Exports and a search for ids read the whole index, which takes much longer than a query.
@@ -182,6 +186,24 @@ fn run_all_operations(disk: &MemDisk, random: &mut Random) -> Result<(), Error> 
         assert!(!error.to_string().contains('\n'), "{error}");
     }
     errors.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Reads values of columns of some documents and of some blocks, and finds values in ranges.
+fn read_columns(index: &Index, random: &mut Random) -> Result<(), Error> {
+    let searcher = index.searcher();
+    for column in index.segments().iter().flat_map(|segment| segment.columns()) {
+        let directory = column.directory()?;
+        let (mut bytes, mut scratch, mut marked) = (Vec::new(), Vec::new(), [0; COLUMN_BLOCK_DOCS / 64]);
+        let block = directory.read_block(random.below(column.blocks()), &FILES, &mut bytes)?;
+        let bounds = column.units_within(random.next() >> random.below(64), u64::MAX);
+        block.mark(&Vec::from_iter(bounds), &mut scratch, &mut marked);
+        column.for_each(&FILES, |_, _| Ok(()))?;
+        for _ in 0..4 {
+            let document = random.below(index.documents() as usize) as u32;
+            searcher.values(document, column.number(), &FILES)?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs all queries in an engine, with dictionaries and skip records on disk or resident.
@@ -233,6 +255,7 @@ fn a_forged_file_gives_an_error_or_a_result() {
         intact_index_of(1500, 2, &raw),
         grown,
         deleted_index(),
+        columns::columns_index(),
     ];
     // Intact indexes first: all operations succeed within the memory limit.
     for disk in &samples {
@@ -246,14 +269,14 @@ fn a_forged_file_gives_an_error_or_a_result() {
             files.entry(kind).or_default().push((number, name));
         }
     }
-    assert_eq!(files.len(), 12, "a kind of file is missing");
+    assert_eq!(files.len(), 13, "a kind of file is missing");
     for (kind, files) in &files {
         for trial in 0..trial_count() {
             let mut random = Random::new(trial * 16 + *kind as u64);
             // Files of the large indexes take longer, and are chosen less often.
             let (number, name) = loop {
                 let (number, name) = random.pick(files);
-                if [0, 3, 4].contains(number) || random.one_in(8) {
+                if [0, 3, 4, 5].contains(number) || random.one_in(8) {
                     break (*number, name);
                 }
             };
