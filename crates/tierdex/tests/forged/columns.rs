@@ -343,7 +343,6 @@ fn impossible_blocks_are_rejected() {
                 |of| set_byte(of, 1, of.header(1, 0), 1),
                 |of| set_byte(of, 1, of.header(1, 0), 255),
                 |of| set_byte(of, 1, of.header(1, 0) + 7, 255),
-                |of| of.add_values(1, 1),
             ],
         ),
         (MULTI, "the values of a document are not sorted", &[set_descending_values]),

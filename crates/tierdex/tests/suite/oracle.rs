@@ -36,6 +36,7 @@ fn schema_options() -> impl Strategy<Value = SchemaOptions> {
             tokenizer: if tokenizer == 0 { Tokenizer::Whitespace } else { Tokenizer::Alphanumeric },
             title,
             stored,
+            columns: stored,
         }
     })
 }
