@@ -369,8 +369,8 @@ impl<'l> ValueReader<'_, 'l> {
         }
     }
 
-    /// A value that is neither text nor an object: an error if a member of the schema has it, unless it is the
-    /// value of a column.
+    /// A value that is neither text nor an object: an error if a member of the schema has it, unless it is
+    /// the value of a column.
     fn push_scalar<E: Error>(self, value: serde_json::Value, found: Unexpected<'_>) -> Result<(), E> {
         match self.member {
             Some(member) if self.options.members.is_of_column(member) => {

@@ -104,7 +104,8 @@ impl<'a> Sink<'a> {
         self.add_parts(document, member, &text, bytes_max, origin)
     }
 
-    /// Adds the parts of a text as documents, the first with the other members, all with the values of columns.
+    /// Adds the parts of a text as documents, the first with the other members, all with the values of
+    /// columns.
     fn add_parts(
         &mut self,
         document: &InputDocument<'_>,

@@ -266,8 +266,8 @@ impl Schema {
     }
 
     /// The settings in which `other` differs, but for synonyms, which can be changed: first those of the
-    /// index, then those of each field and column that both have, for a message such as "field text: positions: no, here
-    /// yes; stemmer: none, here english".
+    /// index, then those of each field and column that both have, for a message such as "field text:
+    /// positions: no, here yes; stemmer: none, here english".
     #[doc(hidden)]
     pub fn differences(&self, other: &Schema) -> String {
         let mut differ = differences_of(self.settings(), other.settings());
@@ -351,7 +351,7 @@ mod tests {
     fn columns_are_added_behind_others_and_do_not_change() {
         let with = |columns: &[Column]| Schema { columns: columns.to_vec(), ..Schema::default() };
         let (year, price) = (Column::new("year", ColumnType::I64), Column::new("price", ColumnType::F64));
-        let (one, two) = (with(&[year.clone()]), with(&[year.clone(), price.clone()]));
+        let (one, two) = (with(std::slice::from_ref(&year)), with(&[year.clone(), price.clone()]));
         assert!(two.extends(&one) && one.extends(&Schema::default()) && !one.extends(&two));
         assert!(!with(&[price, year.clone()]).extends(&one));
         assert_eq!(one.clone().with_columns(two.columns.clone()), two);

@@ -138,7 +138,7 @@ fn show_column(column: &Column, ranges: &[(u64, u64)]) -> String {
     let show = |(low, high): &(u64, u64)| {
         let of = |bits, open: bool| match open {
             true => "*".to_string(),
-            false => column.values.from_bits(bits).to_string(),
+            false => column.values.value_of_bits(bits).to_string(),
         };
         format!("[{} TO {}]", of(*low, *low == 0), of(*high, *high == u64::MAX))
     };

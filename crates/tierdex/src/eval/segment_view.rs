@@ -93,8 +93,8 @@ impl<'a> SegmentView<'a> {
         self.cost(node) / if is_pruned { PRUNED_ALTERNATIVES_RATIO } else { 1 }
     }
 
-    /// Upper bound of the number of matches in the segment, from document frequencies; of a clause on a column
-    /// the expected number. As `cost` of a Lucene iterator, it orders clauses.
+    /// Upper bound of the number of matches in the segment, from document frequencies; of a clause on a
+    /// column the expected number. As `cost` of a Lucene iterator, it orders clauses.
     pub(super) fn cost(self, node: &PlanNode) -> u64 {
         let documents =
             |leaf: usize| self.term_info(leaf).map_or(0, |info| u64::from(info.document_frequency));

@@ -60,7 +60,7 @@ impl ColumnMatches {
                 BlockMatches::None => {}
                 BlockMatches::All | BlockMatches::Present => sum += f64::from(entry.present),
                 BlockMatches::Some => {
-                    let share = ranges.iter().map(|range| overlap(&entry, *range)).sum::<f64>();
+                    let share = ranges.iter().map(|range| overlap(&entry, range)).sum::<f64>();
                     let share = share / ((entry.maximum - entry.minimum) as f64 + 1.0);
                     // At least one, as far as is known.
                     sum += (f64::from(entry.present) * share.min(1.0)).max(1.0);
@@ -95,7 +95,7 @@ pub(crate) fn matches_of(entry: &ColumnEntry, ranges: &[(u64, u64)]) -> BlockMat
 }
 
 /// Number of units of a range between the smallest and the largest value of a block.
-fn overlap(entry: &ColumnEntry, (low, high): (u64, u64)) -> f64 {
-    let (low, high) = (low.max(entry.minimum), high.min(entry.maximum));
+fn overlap(entry: &ColumnEntry, range: &(u64, u64)) -> f64 {
+    let (low, high) = (range.0.max(entry.minimum), range.1.min(entry.maximum));
     if low <= high { (high - low) as f64 + 1.0 } else { 0.0 }
 }

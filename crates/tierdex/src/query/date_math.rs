@@ -1,7 +1,7 @@
 //! Dates of queries, and arithmetic with them: `2024-05`, `now-7d/d`, `2024-05-01||+1M/w`.
 //!
-//! Steps after `now` or after `DATE||`, from left to right: `+1d` and `-1d` move by a number of units, `/d` is
-//! the unit that the date is in. Units: y, M, w (from Monday), d, h, m, s. All in UTC.
+//! Steps after `now` or after `DATE||`, from left to right: `+1d` and `-1d` move by a number of units, `/d`
+//! is the unit that the date is in. Units: y, M, w (from Monday), d, h, m, s. All in UTC.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;

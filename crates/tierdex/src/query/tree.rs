@@ -8,8 +8,8 @@ use std::ops::{Bound, RangeBounds};
 /// A query: its words are terms of the index, its fields are numbers.
 ///
 /// [`Query::parse`] reads the query language: `a b` (either), `+a -b` or `a AND NOT b`, `"a b"~2` (phrase
-/// with slop), `title:a`, `pre*`, `fuzy~1`, `a^2` (boost), `#a` (filter), groups in parentheses, and of columns
-/// `year:[1990 TO 2000}`, `year:>=1990`, `year:(1990 1995)`, `year:*` (any value). Queries may
+/// with slop), `title:a`, `pre*`, `fuzy~1`, `a^2` (boost), `#a` (filter), groups in parentheses, and of
+/// columns `year:[1990 TO 2000}`, `year:>=1990`, `year:(1990 1995)`, `year:*` (any value). Queries may
 /// also be built from their variants.
 ///
 /// ```

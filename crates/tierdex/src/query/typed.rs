@@ -1,7 +1,7 @@
 //! Bounds of typed values, as they are written in queries, as ranges of integers in the order of values.
 //!
-//! A bound need not be a value of the column: `>1.5` of integers is `>=2`, and `<0` of a `u64` matches nothing.
-//! A date without a time stands for all its microseconds: `[2024-05-01 TO 2024-05-02]` has two days.
+//! A bound need not be a value of the column: `>1.5` of integers is `>=2`, and `<0` of a `u64` matches
+//! nothing. A date without a time stands for all its microseconds: `[2024-05-01 TO 2024-05-02]` has two days.
 
 use super::date_math::{Period, parse_period};
 use crate::schema::{ColumnType, ColumnValue};
@@ -144,7 +144,7 @@ mod tests {
     /// The first and the last value of a range, as texts.
     fn range(of: ColumnType, low: TextBound<'_>, high: TextBound<'_>) -> Option<(String, String)> {
         let (low, high) = range_of(of, low, high, NOW).unwrap()?;
-        Some((of.from_bits(low).to_string(), of.from_bits(high).to_string()))
+        Some((of.value_of_bits(low).to_string(), of.value_of_bits(high).to_string()))
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl ColumnType {
     }
 
     /// The inverse of [`ColumnType::to_bits`].
-    pub(crate) fn from_bits(self, bits: u64) -> ColumnValue {
+    pub(crate) fn value_of_bits(self, bits: u64) -> ColumnValue {
         match self {
             ColumnType::I64 => ColumnValue::I64((bits ^ SIGN) as i64),
             ColumnType::Date => ColumnValue::Date((bits ^ SIGN) as i64),
@@ -232,7 +232,7 @@ mod tests {
         #[test]
         fn values_round_trip((of, value) in any_value()) {
             let bits = of.to_bits(value).unwrap();
-            prop_assert_eq!(of.from_bits(bits), value);
+            prop_assert_eq!(of.value_of_bits(bits), value);
             for other in ColumnType::ALL.into_iter().filter(|other| *other != of) {
                 prop_assert_eq!(other.to_bits(value), None);
             }

@@ -205,8 +205,8 @@ pub struct SegmentMeta {
     /// Statistics of each field with which the segment was written: the first fields of the schema. No
     /// document of the segment has a token in a field that was added later.
     pub fields: Vec<FieldStats>,
-    /// All files: those of the fields in order of fields and kinds, those of columns of which a document has a
-    /// value, the others.
+    /// All files: those of the fields in order of fields and kinds, those of columns of which a document has
+    /// a value, the others.
     pub files: Vec<FileMeta>,
 }
 
@@ -216,8 +216,8 @@ impl SegmentMeta {
         self.fields.get(field).copied().unwrap_or_default()
     }
 
-    /// The file of this kind, if the segment has one, of this field or column; `field` is ignored for files of
-    /// the whole segment.
+    /// The file of this kind, if the segment has one, of this field or column; `field` is ignored for files
+    /// of the whole segment.
     pub fn file(&self, field: usize, kind: FileKind) -> Option<FileMeta> {
         self.files
             .iter()

@@ -83,7 +83,8 @@ impl ManifestSegment {
         deletes.layers.iter().for_each(|layer| layer.write(out));
     }
 
-    /// Decodes an entry written by [`ManifestSegment::write`], for this schema, in the format of this version.
+    /// Decodes an entry written by [`ManifestSegment::write`], for this schema, in the format of this
+    /// version.
     pub fn read(view: &mut ByteReader<'_>, schema: &Schema, version: u16) -> Result<ManifestSegment> {
         let meta = SegmentMeta::read(view, schema, version)?;
         let documents = if version < DELETES_VERSION { 0 } else { view.varint32()? };

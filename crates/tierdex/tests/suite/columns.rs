@@ -1,5 +1,5 @@
-//! Columns: values are read as they were written, in any number of segments, merged, and with deletes; a merged
-//! segment has the bytes of one that was written from its documents.
+//! Columns: values are read as they were written, in any number of segments, merged, and with deletes; a
+//! merged segment has the bytes of one that was written from its documents.
 
 use crate::support::forge::read_payload;
 use crate::support::random::Random;

@@ -2,8 +2,8 @@
 //!
 //! `tests/format-6` is an index of version 6: three documents in two segments, with positions and English
 //! stop words. `tests/format-7` is this index, written again in version 7, with a third segment of one
-//! document that has a second field. `tests/format-8` is an updatable index of version 8: four documents in two
-//! segments, the first of which has a deleted one.
+//! document that has a second field. `tests/format-8` is an updatable index of version 8: four documents in
+//! two segments, the first of which has a deleted one.
 
 use std::collections::BTreeSet;
 use std::{path::Path, sync::Arc};

@@ -309,8 +309,8 @@ fn random_words(documents: usize, seed: u64) -> (Vec<WordPositions>, Vec<u32>) {
 /// The names of the columns, and whether they are multi-valued.
 const COLUMNS: [(&str, bool); 3] = [("ordered", false), ("sparse", false), ("several", true)];
 
-/// The values of a document in a column, ascending. The first column has the order of documents, and blocks of
-/// which all documents have a value; the second one has few values; the third one several.
+/// The values of a document in a column, ascending. The first column has the order of documents, and blocks
+/// of which all documents have a value; the second one has few values; the third one several.
 fn column_values(column: usize, document: usize) -> Vec<u64> {
     let mut random = Random::new((7 * document + column) as u64);
     match column {

@@ -49,8 +49,8 @@ impl Presence {
 /// An entry of the directory of a column: a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnEntry {
-    /// The smallest value, in the unit of the file: (integer of the value - minimum) / divisor; 0 if there are
-    /// no values.
+    /// The smallest value, in the unit of the file: (integer of the value - minimum) / divisor; 0 if there
+    /// are no values.
     pub minimum: u64,
     /// The largest value.
     pub maximum: u64,

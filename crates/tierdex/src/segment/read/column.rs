@@ -157,7 +157,7 @@ impl ColumnReader {
 
     /// The value that a unit of the file stands for.
     pub fn value(&self, unit: u64) -> ColumnValue {
-        self.column.values.from_bits(self.bits(unit))
+        self.column.values.value_of_bits(self.bits(unit))
     }
 
     /// The value as an integer in the order of values.

@@ -1,8 +1,8 @@
 //! Writes `column`: the values of a column in blocks of documents, then a directory of the blocks
 //! (docs/format/column.md).
 //!
-//! 1. A pass over all values finds the smallest one, and the greatest common divisor of the differences to it.
-//!    Values are stored as multiples of the divisor above the smallest.
+//! 1. A pass over all values finds the smallest one, and the greatest common divisor of the differences to
+//!    it. Values are stored as multiples of the divisor above the smallest.
 //! 2. A second pass encodes the blocks, and collects the directory: which documents of a block have values,
 //!    the smallest and the largest one.
 
@@ -78,7 +78,7 @@ pub fn write_column(
     target: ColumnTarget<'_>,
     for_each: &mut dyn FnMut(&mut DocumentValuesBody<'_>) -> Result<()>,
 ) -> Result<Option<FileMeta>> {
-    let mut summary = Summary::default();
+    let mut summary = ColumnSummary::default();
     for_each(&mut |values| {
         summary.add(values);
         Ok(())
@@ -88,14 +88,14 @@ pub fn write_column(
     }
     let ColumnTarget { disk, segment, number, column } = target;
     let file = create(disk, segment, number, FileKind::Column)?;
-    let mut writer = BlockWriter { file, column, summary, block: Block::default(), entries: Vec::new() };
+    let mut writer = ColumnWriter { file, column, summary, block: OpenBlock::default(), entries: Vec::new() };
     for_each(&mut |values| writer.add(values))?;
     writer.finish(number).map(Some)
 }
 
 /// What the first pass finds.
 #[derive(Clone, Copy, Default)]
-struct Summary {
+struct ColumnSummary {
     documents: u64,
     /// Number of documents with a value.
     present: u64,
@@ -106,7 +106,7 @@ struct Summary {
     divisor: u64,
 }
 
-impl Summary {
+impl ColumnSummary {
     fn add(&mut self, values: &[u64]) {
         for value in values {
             if self.values == 0 {
@@ -137,7 +137,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 /// The documents of the block under construction.
 #[derive(Default)]
-struct Block {
+struct OpenBlock {
     documents: usize,
     /// The documents with a value, by their number in the block.
     present: Vec<u16>,
@@ -147,20 +147,20 @@ struct Block {
     values: Vec<u64>,
 }
 
-struct BlockWriter<'a> {
+struct ColumnWriter<'a> {
     file: SealedWriter,
     column: &'a Column,
-    summary: Summary,
-    block: Block,
+    summary: ColumnSummary,
+    block: OpenBlock,
     entries: Vec<u8>,
 }
 
-impl BlockWriter<'_> {
+impl ColumnWriter<'_> {
     fn add(&mut self, values: &[u64]) -> Result<()> {
         if !values.is_empty() {
             self.block.present.push(self.block.documents as u16);
             self.block.counts.push(values.len() as u64 - 1);
-            let Summary { minimum, divisor, .. } = self.summary;
+            let ColumnSummary { minimum, divisor, .. } = self.summary;
             self.block.values.extend(values.iter().map(|value| (value - minimum) / divisor.max(1)));
         }
         self.block.documents += 1;
@@ -168,7 +168,7 @@ impl BlockWriter<'_> {
     }
 
     fn write_block(&mut self) -> Result<()> {
-        let Block { documents, present, counts, values } = std::mem::take(&mut self.block);
+        let OpenBlock { documents, present, counts, values } = std::mem::take(&mut self.block);
         let presence = Presence::choose(present.len(), documents);
         let entry = ColumnEntry {
             minimum: values.iter().copied().min().unwrap_or(0),
@@ -192,7 +192,7 @@ impl BlockWriter<'_> {
         if self.block.documents > 0 {
             self.write_block()?;
         }
-        let Summary { documents, present, values, minimum, maximum, divisor } = self.summary;
+        let ColumnSummary { documents, present, values, minimum, maximum, divisor } = self.summary;
         let tail = ColumnTail {
             documents,
             of: self.column.values,

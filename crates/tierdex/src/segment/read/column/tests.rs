@@ -21,8 +21,8 @@ fn written(documents: &[Vec<u64>], multi: bool) -> ColumnReader {
     ColumnReader::open(file, 3, &column, documents.len() as u32).unwrap()
 }
 
-/// Values of the documents of a column: how many documents there are, how many in 256 of them have values, how
-/// many values these may have, and bits and factor of the values.
+/// Values of the documents of a column: how many documents there are, how many in 256 of them have values,
+/// how many values these may have, and bits and factor of the values.
 fn any_documents() -> impl Strategy<Value = (Vec<Vec<u64>>, bool)> {
     let documents = prop_oneof![Just(1), Just(64), 1..300usize, Just(4096), 4000..4200usize, Just(8300)];
     let shares = prop_oneof![Just(1u64), Just(10), Just(17), 1..256u64, Just(256)];
