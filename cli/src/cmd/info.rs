@@ -1,4 +1,4 @@
-//! `tierdex info`: describes fields, segments and file sizes of an index.
+//! `tierdex info`: describes fields, columns, segments and file sizes of an index.
 
 use super::search::OutputFormat;
 use crate::failure::{Outcome, output_error};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::io::{BufWriter, Write, stdout};
 use std::path::PathBuf;
 use tierdex::Index;
-use tierdex::commit::{FORMAT_VERSION, FileKind, Manifest};
+use tierdex::commit::{ColumnSizes, FORMAT_VERSION, FileKind, Manifest};
 use tierdex::schema::{Field, Tokenizer};
 
 #[derive(Args)]
@@ -114,9 +114,50 @@ fn write_table(index: &Index) -> std::io::Result<()> {
             "  document numbers, frequencies and skip data are {ratio:.2} times smaller than uncompressed postings"
         )?;
     }
+    write_columns(&mut out, index)?;
     writeln!(out)?;
     write_parts(&mut out, manifest)?;
     out.flush()
+}
+
+/// Writes the columns with their sizes.
+fn write_columns(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
+    for (number, column) in index.schema().columns.iter().enumerate() {
+        let multi = if column.multi { ", multi-valued" } else { "" };
+        writeln!(out, "\ncolumn {} (of {}; {}{multi})", column.name, column.member, column.values.name())?;
+        let sizes = index.column_sizes(number);
+        let values = size::show_count(sizes.values, "value", "values");
+        let documents = size::show_count(sizes.documents, "document", "documents");
+        writeln!(out, "  {values} in {documents}")?;
+        if sizes.values > 0 {
+            let (bytes, bits) = (size::show_bytes(sizes.bytes), bits_per_value(sizes));
+            writeln!(out, "  {:<10}{bytes:>12}  {bits:>7.3} bits per value", FileKind::Column.name())?;
+        }
+    }
+    Ok(())
+}
+
+/// Bits of the files of a column, per value.
+fn bits_per_value(sizes: ColumnSizes) -> f64 {
+    8.0 * sizes.bytes as f64 / sizes.values.max(1) as f64
+}
+
+/// The columns with their sizes.
+fn columns_as_json(index: &Index) -> Value {
+    let columns = index.schema().columns.iter().enumerate().map(|(number, column)| {
+        let sizes = index.column_sizes(number);
+        json!({
+            "name": column.name,
+            "member": column.member,
+            "type": column.values.name(),
+            "multi": column.multi,
+            "documents": sizes.documents,
+            "values": sizes.values,
+            "bytes": sizes.bytes,
+            "bits_per_value": bits_per_value(sizes),
+        })
+    });
+    columns.collect()
 }
 
 /// Writes the sizes of the files that all fields share.
@@ -153,7 +194,7 @@ fn write_deletes(out: &mut dyn Write, index: &Index) -> std::io::Result<()> {
     });
     let in_segments = in_segments.collect::<Vec<_>>().join(", ");
     let documents = |number| size::show_count(number, "deleted document", "deleted documents");
-    writeln!(out, "{}, which the figures of fields count: {in_segments}", documents(deleted))?;
+    writeln!(out, "{}, which the figures of fields and columns count: {in_segments}", documents(deleted))?;
     match index.inexact_deletes() {
         0 => Ok(()),
         inexact => writeln!(
@@ -213,5 +254,6 @@ fn as_json(index: &Index) -> Value {
         "deletes_bytes": deletes_bytes(manifest),
         "input_files_bytes": input_files_bytes(manifest),
         "fields": fields.collect::<Vec<_>>(),
+        "columns": columns_as_json(index),
     })
 }

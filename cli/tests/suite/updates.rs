@@ -323,7 +323,8 @@ fn info_has_the_deleted_documents() {
         workspace.ok("index more.jsonl --out i --upsert");
         let lines = workspace.ok("info i");
         assert!(lines.contains("38 documents in 2 segments"), "{lines}");
-        let deleted = "\n3 deleted documents, which the figures of fields count: 3 of 40 in segment 1\n";
+        let deleted =
+            "\n3 deleted documents, which the figures of fields and columns count: 3 of 40 in segment 1\n";
         assert!(lines.contains(deleted) && lines.contains("\ndeletes "), "{lines}");
         let approximate = "\nscores are approximate: 3 deleted documents without stored text, or analysed by another version\n";
         assert_eq!(lines.contains(approximate), !exact, "{lines}");

@@ -155,7 +155,7 @@ pub mod analysis {
 
 /// What a commit consists of ([`Index::manifest`]).
 pub mod commit {
-    pub use crate::index::Manifest;
+    pub use crate::index::{ColumnSizes, Manifest};
     pub use crate::segment::{
         DeletesMeta, FieldStats, FileKind, FileMeta, KeySeed, ManifestSegment, NumberedFile, SegmentMeta,
     };

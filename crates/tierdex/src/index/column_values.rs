@@ -1,9 +1,33 @@
-//! The values of documents in columns.
+//! The values of documents in columns, and sizes of columns.
 
-use super::searcher::Searcher;
+use super::{reader::Index, searcher::Searcher};
 use crate::Result;
 use crate::schema::ColumnValue;
 use crate::segment::read::{BlockSource, FILES};
+
+/// Sizes of a column, summed over the segments. Deleted documents are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnSizes {
+    /// Number of documents with a value.
+    pub documents: u64,
+    /// Number of values.
+    pub values: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+}
+
+impl Index {
+    /// Sizes of the column with this number in the schema; zeros if there is none.
+    #[doc(hidden)]
+    pub fn column_sizes(&self, number: usize) -> ColumnSizes {
+        let columns = self.segments().iter().filter_map(|segment| segment.column(number));
+        columns.fold(ColumnSizes::default(), |sum, column| ColumnSizes {
+            documents: sum.documents + column.tail().present,
+            values: sum.values + column.tail().values,
+            bytes: sum.bytes + column.file().seal().len,
+        })
+    }
+}
 
 impl Searcher {
     /// The values of a document in the column with this number, ascending, read from `source`.

@@ -45,6 +45,7 @@ mod writer;
 pub use crate::eval::{EvaluationLog, ListUse, StrategyKind, Tuning};
 pub use batch::{BatchBuilder, DocumentRef, SkippedTokens};
 pub use check::{CheckReport, check, check_on};
+pub use column_values::ColumnSizes;
 pub use copy::{copy_index, copy_on};
 pub use explain::{Explanation, FileUse, SegmentExplanation};
 pub use external_id::{check_id, run_id};
