@@ -14,6 +14,10 @@ use std::{path::Path, sync::Arc};
 use tierdex::{IndexWriter, Merge, OpenMode, StopSignal, WriterOptions, commit::Manifest, io::Disk};
 use tierdex::{input_files::InputFilesReader, schema::Field};
 
+/// Part of the memory of a writer that the pages of a batch of rows of Parquet may have, in each thread; a
+/// thread has an eighth at least.
+const DECODED_SHARE: usize = 8;
+
 /// One run of `tierdex index`: where it writes, and with which settings.
 pub struct IndexJob {
     pub disk: Arc<dyn Disk>,
@@ -72,6 +76,7 @@ impl IndexJob {
         let stop = writer.stop().clone();
         source.stop_on(stop.clone());
         source.limit_documents(writer.document_bytes_max());
+        source.limit_decoding(self.memory / DECODED_SHARE);
         let mut progress = IndexProgress::new(&source);
         self.print_unused_threads(&writer, &mut progress);
         let mut tally = Tally::new(source.skipped_entries());

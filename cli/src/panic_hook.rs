@@ -1,8 +1,11 @@
-//! Panic hook: a panic of any thread prints one line and ends the process with exit code 1.
+//! Panic hook: a panic of any thread prints one line and ends the process with exit code 1, but for those of
+//! decoders of files, which are errors of the file.
 
 use crate::{interrupt, messages};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{backtrace::Backtrace, panic::PanicHookInfo};
+use std::{any::Any, backtrace::Backtrace};
 use tierdex::io::exit_out_of_memory;
 
 /// Ends the process at the first panic of any thread. Other threads could wait forever for its results.
@@ -10,10 +13,32 @@ pub fn exit_on_panic() {
     std::panic::set_hook(Box::new(print_and_exit));
 }
 
+thread_local! {
+    /// Whether this thread runs a decoder whose panics are errors.
+    static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a decoder of a file. Its panic is an error, with the message on one line; what the decoder changed
+/// must not be used after it.
+pub fn catch_panic<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
+    IS_CAUGHT.set(true);
+    let result = catch_unwind(AssertUnwindSafe(decode));
+    IS_CAUGHT.set(false);
+    result.map_err(|panic| panic_message(panic.as_ref()).replace('\n', " "))
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
 /// The panic of the standard library if a new thread gets no memory for its stack of signal handlers.
 const NO_SIGNAL_STACK: &str = "failed to allocate an alternative stack";
 
 fn print_and_exit(panic: &PanicHookInfo<'_>) {
+    if IS_CAUGHT.get() {
+        return;
+    }
     static IS_EXITING: AtomicBool = AtomicBool::new(false);
     if IS_EXITING.swap(true, Ordering::Relaxed) {
         // Another thread ends the process.
@@ -47,9 +72,20 @@ mod tests {
     const PANIC_VARIABLE: &str = "TIERDEX_TEST_PANICS";
 
     #[test]
+    fn panics_of_decoders_are_errors() {
+        assert_eq!(catch_panic(|| 7), Ok(7));
+        let index = std::hint::black_box(3);
+        let error = catch_panic(|| [1, 2][index]).unwrap_err();
+        assert!(error.contains("index out of bounds"), "{error}");
+        assert_eq!(catch_panic(|| panic!("a\nb")), Err::<(), _>("a b".to_string()));
+        assert!(!IS_CAUGHT.get());
+    }
+
+    #[test]
     fn panics_on_a_second_thread() {
         let Ok(message) = std::env::var(PANIC_VARIABLE) else { return };
         exit_on_panic();
+        assert!(catch_panic(|| panic!("of a decoder")).is_err());
         std::thread::scope(|scope| {
             scope.spawn(|| panic!("{message}"));
             // Waits forever, as for a result of the thread that panicked.

@@ -116,8 +116,8 @@ impl Tally {
         })
     }
 
-    fn problem_clauses(&self) -> [Option<String>; 9] {
-        use ProblemKind::{Binary, BinaryInFolder, CutShort, NotLines, Replaced, TooLarge, Unreadable};
+    fn problem_clauses(&self) -> [Option<String>; 10] {
+        use ProblemKind::{Binary, BinaryInFolder, CutShort, NotLines, Replaced, Rows, TooLarge, Unreadable};
         let malformed = ProblemKind::MALFORMED.iter().map(|&kind| self.counts[kind]).sum();
         let (header_lines, ids) = (self.header_lines, self.separated_ids);
         let of = |kind| self.counts[kind];
@@ -127,6 +127,7 @@ impl Tally {
             count_clause(of(Unreadable), "file or folder", "files or folders", "could not be read"),
             count_clause(of(NotLines), "JSON file", "JSON files", "skipped that are not JSON lines"),
             count_clause(of(CutShort), "file", "files", "read only in part"),
+            count_clause(of(Rows), "range of rows", "ranges of rows", "skipped as damaged"),
             count_clause(of(Binary) + of(BinaryInFolder), "binary file", "binary files", "skipped"),
             count_clause(of(Replaced), "document", "documents", "with invalid UTF-8, replaced by U+FFFD"),
             count_clause(header_lines, "header line", "header lines", "skipped"),

@@ -16,7 +16,8 @@ use tierdex::{Merge, OpenMode, Schema, commit::Manifest};
 
 #[derive(Args)]
 pub struct IndexCommandArguments {
-    /// Files, folders (recursive), or - for standard input; gzip and zstd are detected by content
+    /// Files, folders (recursive), or - for standard input; gzip, zstd, Parquet and Arrow IPC are detected by
+    /// content. In folders KEY=VALUE, all rows of Parquet and Arrow files have a column KEY
     #[arg(required = true)]
     inputs: Vec<PathBuf>,
     /// Directory of the index
@@ -45,7 +46,8 @@ pub struct IndexCommandArguments {
     #[arg(long, value_enum, requires = "upsert", num_args = 0..=1, require_equals = true,
           default_missing_value = "half")]
     prune: Option<Prune>,
-    /// Action for a malformed line, or for a file in a folder that cannot be read
+    /// Action for a malformed line, for rows that cannot be decoded, or for a file in a folder that cannot be
+    /// read
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
     /// Write all problems of the input to a file, as JSON lines with the members file, line, kind and
@@ -117,17 +119,19 @@ impl CommitArguments {
 
 #[derive(Args)]
 struct InputArguments {
-    /// Format of the input: jsonl, tsv or text [default: by file extension (.jsonl, .ndjson, .json, .tsv),
-    /// jsonl for standard input and for a file argument that begins with a line of JSON, otherwise text]
+    /// Format of the input: jsonl, tsv, text, parquet or arrow [default: parquet and arrow by content, others
+    /// by file extension (.jsonl, .ndjson, .json, .tsv), jsonl for standard input and for a file argument
+    /// that begins with a line of JSON, otherwise text]
     #[arg(long, value_parser = |text: &str| text.parse::<InputFormat>())]
     format: Option<InputFormat>,
-    /// JSON: name of the id member; dots for members of nested objects, here and below
+    /// JSON, Parquet, Arrow: name of the id member or column; dots for members of nested objects and structs,
+    /// here and below
     #[arg(long, default_value = "id")]
     id_field: String,
-    /// JSON: name of the member that is shown as the title of a document [default: title]
+    /// JSON, Parquet, Arrow: name of the member that is shown as the title of a document [default: title]
     #[arg(long)]
     title_field: Option<String>,
-    /// JSON: name of the text member, without --field [default: text]
+    /// JSON, Parquet, Arrow: name of the text member, without --field [default: text]
     #[arg(long)]
     text_field: Option<String>,
     /// TSV: columns in order, of id, members of the schema (title, text) and - for an ignored one, such as

@@ -1,6 +1,7 @@
 //! Chunks of raw input: the output of [`InputSource`](super::InputSource), the input of
 //! [`parse`](super::parse()).
 
+use super::columnar::RowRange;
 use super::{byte_order_mark, options::TsvColumn, report::ChunkReport};
 use std::sync::Arc;
 
@@ -12,13 +13,15 @@ pub struct InputChunk {
     pub(super) report: ChunkReport,
 }
 
-/// The data of a chunk: lines or text files.
+/// The data of a chunk: lines, text files, or rows of a table.
 #[derive(Debug)]
 pub(super) enum ChunkBody {
     /// Whole lines of one file.
     Lines(Lines),
     /// Whole text files.
     Files(Vec<TextFile>),
+    /// Ranges of rows of a Parquet or Arrow file.
+    Rows(Vec<RowRange>),
 }
 
 /// Whole lines of one file.

@@ -18,8 +18,6 @@ const MAGIC_NUMBERS: &[(&[u8], &str, &str)] = &[
     (b"\x1F\x9D", "a file compressed by compress", "decompress it with `uncompress FILE`"),
     (b"7z\xBC\xAF\x27\x1C", "a 7z archive", "unpack it with `7z x FILE`"),
     (b"Rar!\x1A\x07", "a RAR archive", "unpack it with `unrar x FILE`"),
-    (b"PAR1", "a Parquet file", "write its rows as JSON lines, or index it with the Python package"),
-    (b"ARROW1", "an Arrow file", "write its rows as JSON lines, or index it with the Python package"),
     (b"Obj\x01", "an Avro file", "write its rows as JSON lines with `avro-tools tojson FILE`"),
     (b"ORC", "an ORC file", "write its rows as JSON lines"),
     (

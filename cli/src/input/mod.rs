@@ -4,6 +4,7 @@
 //! 1. [`InputSource`] expands the arguments to files, opens one file at a time, decompresses it and cuts the
 //!    bytes into [`InputChunk`](chunk::InputChunk)s at line ends. The cuts depend on the bytes only, not on
 //!    the timing of reads.
+//!    Files of rows (Parquet, Arrow) are divided into ranges of rows, which are decoded when they are parsed.
 //! 2. [`parse`] parses a chunk into documents. Its inputs are the chunk and the options.
 //!
 //! A defect of the data that leaves the rest usable (a malformed line, an unreadable file in a folder) is a
@@ -15,6 +16,7 @@
 mod background_reader;
 mod byte_order_mark;
 mod chunk;
+mod columnar;
 mod file_kind;
 mod gzip;
 mod json;

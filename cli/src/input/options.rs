@@ -13,6 +13,10 @@ pub enum InputFormat {
     Tsv,
     /// One document per file.
     Text,
+    /// One document per row of a Parquet file.
+    Parquet,
+    /// One document per row of an Arrow IPC file or stream.
+    Arrow,
 }
 
 impl InputFormat {
@@ -22,6 +26,8 @@ impl InputFormat {
             "jsonl" | "ndjson" | "json" => Some(InputFormat::JsonLines),
             "tsv" => Some(InputFormat::Tsv),
             "txt" | "text" | "md" | "rst" | "log" | "html" | "htm" | "xml" => Some(InputFormat::Text),
+            "parquet" | "pq" => Some(InputFormat::Parquet),
+            "arrow" | "arrows" | "feather" | "ipc" => Some(InputFormat::Arrow),
             _ => None,
         }
     }
@@ -42,7 +48,9 @@ impl FromStr for InputFormat {
             "jsonl" => Ok(InputFormat::JsonLines),
             "tsv" => Ok(InputFormat::Tsv),
             "text" => Ok(InputFormat::Text),
-            _ => Err(format!("unknown format `{name}`; use jsonl, tsv or text")),
+            "parquet" => Ok(InputFormat::Parquet),
+            "arrow" => Ok(InputFormat::Arrow),
+            _ => Err(format!("unknown format `{name}`; use jsonl, tsv, text, parquet or arrow")),
         }
     }
 }
@@ -181,6 +189,8 @@ mod tests {
             ("a.tsv.gz", Some(InputFormat::Tsv)),
             ("a.txt", Some(InputFormat::Text)),
             ("a.md.gz", Some(InputFormat::Text)),
+            ("a.parquet", Some(InputFormat::Parquet)),
+            ("a.arrow.zst", Some(InputFormat::Arrow)),
             ("a.gz", None),
             ("json", None),
             ("", None),
@@ -193,6 +203,7 @@ mod tests {
         assert_eq!("jsonl".parse(), Ok(InputFormat::JsonLines));
         assert_eq!("tsv".parse(), Ok(InputFormat::Tsv));
         assert_eq!("text".parse(), Ok(InputFormat::Text));
+        assert_eq!("parquet".parse(), Ok(InputFormat::Parquet));
         assert!("csv".parse::<InputFormat>().is_err());
     }
 

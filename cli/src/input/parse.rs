@@ -3,7 +3,7 @@
 use super::chunk::{ChunkBody, InputChunk, LineFormat, Lines, TextFile};
 use super::report::{ChunkReport, LineProblem, ProblemKind};
 use super::sink::{Add, InputDocument, Origin, Sink};
-use super::{byte_order_mark, json, options::InputOptions, tsv, unindexed::Unindexed};
+use super::{byte_order_mark, columnar, json, options::InputOptions, tsv, unindexed::Unindexed};
 use memchr::memchr_iter;
 use std::borrow::Cow;
 
@@ -19,6 +19,9 @@ pub fn parse(chunk: InputChunk, options: &InputOptions, add: Add<'_>) -> tierdex
     match &chunk.body {
         ChunkBody::Lines(lines) => parse_lines(lines, options, &mut sink)?,
         ChunkBody::Files(files) => parse_files(files, options, &mut sink)?,
+        ChunkBody::Rows(ranges) => {
+            ranges.iter().try_for_each(|range| columnar::read_rows(range, &mut sink))?;
+        }
     }
     Ok(sink.report)
 }

@@ -27,6 +27,8 @@ pub enum ProblemKind {
     NotLines,
     /// A file of lines that can be read only in part. The lines before the error are indexed.
     CutShort,
+    /// Rows of a Parquet or Arrow file that cannot be decoded.
+    Rows,
     /// A file argument that is not text.
     Binary,
     /// A file in a folder that is not text.
@@ -58,6 +60,7 @@ impl ProblemKind {
         ProblemKind::Unreadable,
         ProblemKind::NotLines,
         ProblemKind::CutShort,
+        ProblemKind::Rows,
         ProblemKind::Binary,
         ProblemKind::BinaryInFolder,
         ProblemKind::Replaced,
@@ -76,6 +79,7 @@ impl ProblemKind {
             ProblemKind::Unreadable => "unreadable",
             ProblemKind::NotLines => "not-lines",
             ProblemKind::CutShort => "cut-short",
+            ProblemKind::Rows => "rows",
             ProblemKind::Binary | ProblemKind::BinaryInFolder => "binary",
             ProblemKind::Replaced => "replaced",
         }

@@ -4,6 +4,7 @@
 //! batch of about the size of a chunk.
 
 use super::chunk::{ChunkBody, InputChunk, LineFormat, TextFile, TsvLayout};
+use super::columnar::{RowFormat, RowInput, RowLimits, RowSource};
 use super::json_layout::{self, JsonLayout};
 use super::line_chunker::{ChunkSizes, LineChunker};
 use super::line_file::{LineFile, too_long_message};
@@ -19,6 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tierdex::StopSignal;
 
+/// Memory for decoded rows, unless it is limited by that of the writer, and the least, in bytes.
+const DECODED_BYTES_DEFAULT: usize = 128 << 20;
+const DECODED_BYTES_MIN: usize = 4 << 20;
+
 /// The inputs as a sequence of chunks.
 pub struct InputSource {
     entries: std::vec::IntoIter<InputEntry>,
@@ -32,6 +37,7 @@ pub struct InputSource {
     /// Whether the user has given the columns of TSV files.
     has_columns: bool,
     members: Arc<InputMembers>,
+    options: InputOptions,
     sizes: ChunkSizes,
     total: Option<u64>,
     consumed: Arc<AtomicU64>,
@@ -42,6 +48,10 @@ pub struct InputSource {
     /// The open text file that is read in pieces.
     pieces: Option<TextPieces>,
     batch: TextFileBatch,
+    /// The open file of rows.
+    rows: Option<RowSource>,
+    /// Memory for decoded rows, in bytes.
+    decoded_bytes_max: usize,
     /// Problems since the last chunk.
     report: ChunkReport,
     /// Whether reports list all problems.
@@ -81,12 +91,15 @@ impl InputSource {
             format: options.format,
             has_columns: options.columns.is_some(),
             members: Arc::new(options.members.clone()),
+            options: options.clone(),
             sizes,
             consumed: Arc::default(),
             current: None,
             split: options.split,
             pieces: None,
             batch: TextFileBatch::default(),
+            rows: None,
+            decoded_bytes_max: DECODED_BYTES_DEFAULT,
             report: ChunkReport { list_all: options.list_all, ..ChunkReport::default() },
             list_all: options.list_all,
             stop: StopSignal::default(),
@@ -154,6 +167,11 @@ impl InputSource {
         self.sizes.document_bytes_max = self.sizes.document_bytes_max.min(bytes_max);
     }
 
+    /// Limits the memory of the decoded rows of a Parquet or Arrow file, for each thread.
+    pub fn limit_decoding(&mut self, bytes_max: usize) {
+        self.decoded_bytes_max = bytes_max.max(DECODED_BYTES_MIN);
+    }
+
     /// A counter of how many of the [`InputSource::total_bytes`] have been processed.
     pub fn progress(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
@@ -169,6 +187,9 @@ impl InputSource {
             if let Some(chunk) = self.next_piece()? {
                 return Ok(Some(chunk));
             }
+            if let Some(chunk) = self.next_rows() {
+                return Ok(Some(chunk));
+            }
             match self.entries.next() {
                 Some(InputEntry::File(file)) => self.open_file(file)?,
                 Some(InputEntry::Problem(problem)) => {
@@ -179,11 +200,15 @@ impl InputSource {
                 None => return Ok(self.take_batch()),
             }
             if self.batch.cost >= self.sizes.chunk_bytes
-                || ((self.current.is_some() || self.pieces.is_some()) && !self.batch.files.is_empty())
+                || (self.has_open_file() && !self.batch.files.is_empty())
             {
                 return Ok(self.take_batch());
             }
         }
+    }
+
+    fn has_open_file(&self) -> bool {
+        self.current.is_some() || self.pieces.is_some() || self.rows.is_some()
     }
 
     fn new_report(&self) -> ChunkReport {
@@ -242,6 +267,55 @@ impl InputSource {
         Ok(None)
     }
 
+    /// The next rows of the open file of rows, which is closed at its end.
+    fn next_rows(&mut self) -> Option<InputChunk> {
+        let mut source = self.rows.take()?;
+        self.report.file = source.file.number;
+        let (mut ranges, mut bytes) = (Vec::new(), 0);
+        while bytes < self.sizes.chunk_bytes as u64 {
+            let Some(range) = source.next(&mut self.report) else { break };
+            bytes = range.bytes.saturating_add(bytes);
+            ranges.push(range);
+        }
+        if ranges.is_empty() {
+            self.consumed.fetch_max(source.done_at, Ordering::Relaxed);
+            return None;
+        }
+        self.rows = Some(source);
+        Some(InputChunk { body: ChunkBody::Rows(ranges), report: self.take_report() })
+    }
+
+    /// Opens a file of rows, or reports its problem.
+    fn open_rows(
+        &mut self,
+        file: &ListedFile,
+        name: String,
+        format: RowFormat,
+        opened: OpenInput,
+        done_at: u64,
+    ) -> Result<(), String> {
+        let path = match &file.location {
+            InputLocation::StandardInput => None,
+            InputLocation::Path(path) => Some(path.clone()),
+        };
+        let size = file.size.filter(|_| opened.compression == Compression::Plain);
+        let (reader, number) = (opened.reader, file.number);
+        let input = RowInput { format, path, size, reader, name: name.clone(), number, done_at };
+        let limits = RowLimits {
+            decoded_bytes_max: self.decoded_bytes_max,
+            document_bytes_max: self.sizes.document_bytes_max,
+            range_bytes: self.sizes.chunk_bytes,
+        };
+        match RowSource::open(input, &self.options, limits, &self.stop) {
+            Ok(source) => self.rows = Some(source),
+            Err(message) => {
+                self.consumed.fetch_max(done_at, Ordering::Relaxed);
+                return self.report_or_fail(file.named, &name, ProblemKind::Unreadable, message);
+            }
+        }
+        Ok(())
+    }
+
     /// The collected text files and the report; `None` if both are empty.
     fn take_batch(&mut self) -> Option<InputChunk> {
         let files = std::mem::take(&mut self.batch).files;
@@ -274,6 +348,9 @@ impl InputSource {
             self.consumed.fetch_max(done_at, Ordering::Relaxed);
             return Ok(());
         }
+        if let Some(format) = RowFormat::detect(&head, self.known_format(&file, &name)) {
+            return self.open_rows(&file, name, format, opened, done_at);
+        }
         let (layout, opened) = self.json_layout(&file, &name, opened);
         let is_converted =
             opened.compression != Compression::Plain || matches!(file.location, InputLocation::StandardInput);
@@ -287,7 +364,7 @@ impl InputSource {
             None => InputFormat::Text,
         };
         match format {
-            InputFormat::Text => {
+            InputFormat::Text | InputFormat::Parquet | InputFormat::Arrow => {
                 self.read_text_file(&file, name, opened, done_at)?;
                 if self.pieces.is_none() {
                     self.consumed.fetch_max(done_at, Ordering::Relaxed);
@@ -309,7 +386,9 @@ impl InputSource {
     /// text files and are not inspected.
     fn json_layout(&self, file: &ListedFile, name: &str, opened: OpenInput) -> (JsonLayout, OpenInput) {
         match self.known_format(file, name) {
-            Some(InputFormat::Text | InputFormat::Tsv) => (JsonLayout::Other, opened),
+            Some(InputFormat::Text | InputFormat::Tsv | InputFormat::Parquet | InputFormat::Arrow) => {
+                (JsonLayout::Other, opened)
+            }
             None if !file.named => (JsonLayout::Other, opened),
             Some(InputFormat::JsonLines) | None => {
                 let (head, opened) = opened.peek(json_layout::INSPECTED_BYTES);
