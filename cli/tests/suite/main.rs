@@ -10,6 +10,8 @@ mod advise;
 mod batch;
 mod budget;
 mod ciff;
+mod column_info;
+mod columnar;
 mod columns;
 mod command;
 mod dot;
