@@ -1,10 +1,8 @@
 //! Columns in what the command tells of an index.
 
-mod workspace;
-
+use crate::workspace::Workspace;
 use tierdex::schema::{Column, ColumnType, ColumnValue, Schema};
 use tierdex::{Document, IndexWriter, Merge, WriterOptions};
-use workspace::Workspace;
 
 /// Two segments of 2,000 documents, of which the first has no values.
 fn index_with_columns(workspace: &Workspace) {
@@ -12,7 +10,7 @@ fn index_with_columns(workspace: &Workspace) {
         Column { multi: true, member: "box.sizes".to_string(), ..Column::new("sizes", ColumnType::U64) };
     let columns = vec![Column::new("year", ColumnType::I64), sizes, Column::new("none", ColumnType::Date)];
     let schema = Schema::default().with_columns(columns);
-    let mut writer = IndexWriter::create(&workspace.path("i"), schema, WriterOptions::default()).unwrap();
+    let mut writer = IndexWriter::create(workspace.path("i"), schema, WriterOptions::default()).unwrap();
     let document = |number: u64| Document::new(number).with("text", "a text");
     writer.add_all((0..2000).map(document), 1).unwrap();
     writer.commit(Merge::None).unwrap();

@@ -2,7 +2,7 @@
 
 use super::ipc_check::{check_batch, read_schema};
 use super::ipc_message::{IpcMessage, MessageBlocks, MessageError, MessageStream};
-use super::value::{ColumnValue, has_values, value_of};
+use super::value::{CellValue, has_values, value_of};
 use crate::panic_hook::catch_panic;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
@@ -195,8 +195,8 @@ impl IpcRows {
 /// Length of the longest text of a dictionary.
 fn longest_text(values: &dyn Array) -> u64 {
     let texts = (0..values.len()).filter_map(|row| match value_of(values, row) {
-        Some(ColumnValue::Text(text)) => Some(text.len() as u64),
-        Some(ColumnValue::Bytes(bytes)) => Some(bytes.len() as u64),
+        Some(CellValue::Text(text)) => Some(text.len() as u64),
+        Some(CellValue::Bytes(bytes)) => Some(bytes.len() as u64),
         _ => None,
     });
     if has_values(values.data_type()) { texts.max().unwrap_or(0) } else { 0 }

@@ -93,7 +93,7 @@ impl<'b> RowDocument<'b> {
         row: usize,
     ) -> Result<(), LineProblem> {
         let Some(value) = value_of(values, row) else { return Ok(()) };
-        let is_bytes = matches!(value, super::value::ColumnValue::Bytes(_));
+        let is_bytes = matches!(value, super::value::CellValue::Bytes(_));
         let Some(text) = value.into_text() else {
             // A number that is not finite is null in JSON.
             return if is_bytes { Err(not_text(&column.path)) } else { Ok(()) };
@@ -202,8 +202,8 @@ fn dictionary_item(values: &dyn Array, row: usize) -> Option<(&dyn Array, Option
     let dictionary = values.as_any_dictionary_opt()?;
     let key = super::value::value_of(dictionary.keys(), row);
     let key = match key {
-        Some(super::value::ColumnValue::I64(key)) => usize::try_from(key).ok(),
-        Some(super::value::ColumnValue::U64(key)) => usize::try_from(key).ok(),
+        Some(super::value::CellValue::I64(key)) => usize::try_from(key).ok(),
+        Some(super::value::CellValue::U64(key)) => usize::try_from(key).ok(),
         _ => None,
     };
     let items = dictionary.values().as_ref();

@@ -19,7 +19,7 @@ const DAY: i64 = 86_400 * SECOND;
 
 /// A value of a column that is not a list or a struct.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ColumnValue<'a> {
+pub(super) enum CellValue<'a> {
     Bool(bool),
     I64(i64),
     U64(u64),
@@ -64,40 +64,40 @@ pub(super) fn has_values(data_type: &DataType) -> bool {
 }
 
 /// The value in a row of a column; `None` for null. The type of the column has values.
-pub(super) fn value_of(column: &dyn Array, row: usize) -> Option<ColumnValue<'_>> {
+pub(super) fn value_of(column: &dyn Array, row: usize) -> Option<CellValue<'_>> {
     if column.is_null(row) {
         return None;
     }
     match column.data_type() {
-        DataType::Utf8 => Some(ColumnValue::Text(column.as_string::<i32>().value(row).into())),
-        DataType::LargeUtf8 => Some(ColumnValue::Text(column.as_string::<i64>().value(row).into())),
-        DataType::Utf8View => Some(ColumnValue::Text(column.as_string_view().value(row).into())),
-        DataType::Boolean => Some(ColumnValue::Bool(column.as_boolean().value(row))),
+        DataType::Utf8 => Some(CellValue::Text(column.as_string::<i32>().value(row).into())),
+        DataType::LargeUtf8 => Some(CellValue::Text(column.as_string::<i64>().value(row).into())),
+        DataType::Utf8View => Some(CellValue::Text(column.as_string_view().value(row).into())),
+        DataType::Boolean => Some(CellValue::Bool(column.as_boolean().value(row))),
         data_type if data_type.is_integer() => integer_of(column, row),
-        DataType::Float16 => Some(ColumnValue::F32(column.as_primitive::<Float16Type>().value(row).to_f32())),
-        DataType::Float32 => Some(ColumnValue::F32(column.as_primitive::<Float32Type>().value(row))),
-        DataType::Float64 => Some(ColumnValue::F64(column.as_primitive::<Float64Type>().value(row))),
+        DataType::Float16 => Some(CellValue::F32(column.as_primitive::<Float16Type>().value(row).to_f32())),
+        DataType::Float32 => Some(CellValue::F32(column.as_primitive::<Float32Type>().value(row))),
+        DataType::Float64 => Some(CellValue::F64(column.as_primitive::<Float64Type>().value(row))),
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => date_of(column, row),
         DataType::Time32(_) | DataType::Time64(_) => time_of(column, row),
         _ => bytes_of(column, row).or_else(|| decimal_of(column, row)),
     }
 }
 
-fn integer_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
+fn integer_of<'a>(column: &dyn Array, row: usize) -> Option<CellValue<'a>> {
     Some(match column.data_type() {
-        DataType::Int8 => ColumnValue::I64(column.as_primitive::<Int8Type>().value(row).into()),
-        DataType::Int16 => ColumnValue::I64(column.as_primitive::<Int16Type>().value(row).into()),
-        DataType::Int32 => ColumnValue::I64(column.as_primitive::<Int32Type>().value(row).into()),
-        DataType::Int64 => ColumnValue::I64(column.as_primitive::<Int64Type>().value(row)),
-        DataType::UInt8 => ColumnValue::U64(column.as_primitive::<UInt8Type>().value(row).into()),
-        DataType::UInt16 => ColumnValue::U64(column.as_primitive::<UInt16Type>().value(row).into()),
-        DataType::UInt32 => ColumnValue::U64(column.as_primitive::<UInt32Type>().value(row).into()),
-        DataType::UInt64 => ColumnValue::U64(column.as_primitive::<UInt64Type>().value(row)),
+        DataType::Int8 => CellValue::I64(column.as_primitive::<Int8Type>().value(row).into()),
+        DataType::Int16 => CellValue::I64(column.as_primitive::<Int16Type>().value(row).into()),
+        DataType::Int32 => CellValue::I64(column.as_primitive::<Int32Type>().value(row).into()),
+        DataType::Int64 => CellValue::I64(column.as_primitive::<Int64Type>().value(row)),
+        DataType::UInt8 => CellValue::U64(column.as_primitive::<UInt8Type>().value(row).into()),
+        DataType::UInt16 => CellValue::U64(column.as_primitive::<UInt16Type>().value(row).into()),
+        DataType::UInt32 => CellValue::U64(column.as_primitive::<UInt32Type>().value(row).into()),
+        DataType::UInt64 => CellValue::U64(column.as_primitive::<UInt64Type>().value(row)),
         _ => return None,
     })
 }
 
-fn date_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
+fn date_of<'a>(column: &dyn Array, row: usize) -> Option<CellValue<'a>> {
     let in_days = |microseconds| (microseconds, DateKind::Day);
     let (microseconds, kind) = match column.data_type() {
         DataType::Date32 => {
@@ -122,11 +122,11 @@ fn date_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
         }
         _ => return None,
     };
-    Some(ColumnValue::Date(DateValue { microseconds, kind }))
+    Some(CellValue::Date(DateValue { microseconds, kind }))
 }
 
 /// A time of day as a text.
-fn time_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
+fn time_of<'a>(column: &dyn Array, row: usize) -> Option<CellValue<'a>> {
     let microseconds = match column.data_type() {
         DataType::Time32(TimeUnit::Second) => {
             i64::from(column.as_primitive::<Time32SecondType>().value(row)) * SECOND
@@ -137,10 +137,10 @@ fn time_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
         _ => return None,
     };
     let text = local_time(microseconds.rem_euclid(DAY)).map(|time| time.time().to_string());
-    Some(ColumnValue::Text(text.unwrap_or_else(|| microseconds.to_string()).into()))
+    Some(CellValue::Text(text.unwrap_or_else(|| microseconds.to_string()).into()))
 }
 
-fn bytes_of(column: &dyn Array, row: usize) -> Option<ColumnValue<'_>> {
+fn bytes_of(column: &dyn Array, row: usize) -> Option<CellValue<'_>> {
     let bytes = match column.data_type() {
         DataType::Binary => column.as_binary::<i32>().value(row),
         DataType::LargeBinary => column.as_binary::<i64>().value(row),
@@ -148,16 +148,16 @@ fn bytes_of(column: &dyn Array, row: usize) -> Option<ColumnValue<'_>> {
         DataType::FixedSizeBinary(_) => {
             let bytes = column.as_fixed_size_binary().value(row);
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            return Some(ColumnValue::Text(hex.into()));
+            return Some(CellValue::Text(hex.into()));
         }
         _ => return None,
     };
     // Some programs write texts as bytes.
-    Some(std::str::from_utf8(bytes).map_or(ColumnValue::Bytes(bytes), |text| ColumnValue::Text(text.into())))
+    Some(std::str::from_utf8(bytes).map_or(CellValue::Bytes(bytes), |text| CellValue::Text(text.into())))
 }
 
 /// A decimal number as a text, exactly.
-fn decimal_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
+fn decimal_of<'a>(column: &dyn Array, row: usize) -> Option<CellValue<'a>> {
     let (digits, scale) = match column.data_type() {
         DataType::Decimal32(_, scale) => {
             (column.as_primitive::<Decimal32Type>().value(row).to_string(), scale)
@@ -173,7 +173,7 @@ fn decimal_of<'a>(column: &dyn Array, row: usize) -> Option<ColumnValue<'a>> {
         }
         _ => return None,
     };
-    Some(ColumnValue::Text(decimal_text(&digits, *scale).into()))
+    Some(CellValue::Text(decimal_text(&digits, *scale).into()))
 }
 
 /// A number of `scale` decimal places, of which `number` has the digits. A damaged file may have more digits
@@ -207,13 +207,13 @@ impl DateValue {
     }
 }
 
-impl<'a> ColumnValue<'a> {
+impl<'a> CellValue<'a> {
     /// The value as a text, as JSON shows it. `None` for a number that JSON does not have, and for bytes.
     pub fn into_text(self) -> Option<Cow<'a, str>> {
         Some(match self {
-            ColumnValue::Text(text) => text,
-            ColumnValue::Date(date) => date.to_text().into(),
-            ColumnValue::Bytes(_) => return None,
+            CellValue::Text(text) => text,
+            CellValue::Date(date) => date.to_text().into(),
+            CellValue::Bytes(_) => return None,
             value => match value.to_json() {
                 serde_json::Value::Null => return None,
                 value => value.to_string().into(),
@@ -224,16 +224,16 @@ impl<'a> ColumnValue<'a> {
     /// The value in JSON. Bytes are shown in hexadecimal digits.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
-            ColumnValue::Bool(value) => (*value).into(),
-            ColumnValue::I64(value) => (*value).into(),
-            ColumnValue::U64(value) => (*value).into(),
-            ColumnValue::F64(value) => (*value).into(),
+            CellValue::Bool(value) => (*value).into(),
+            CellValue::I64(value) => (*value).into(),
+            CellValue::U64(value) => (*value).into(),
+            CellValue::F64(value) => (*value).into(),
             // With the digits of its own precision.
-            ColumnValue::F32(value) if value.is_finite() => value.to_string().parse::<f64>().ok().into(),
-            ColumnValue::F32(_) => serde_json::Value::Null,
-            ColumnValue::Date(date) => date.to_text().into(),
-            ColumnValue::Text(text) => (**text).into(),
-            ColumnValue::Bytes(bytes) => {
+            CellValue::F32(value) if value.is_finite() => value.to_string().parse::<f64>().ok().into(),
+            CellValue::F32(_) => serde_json::Value::Null,
+            CellValue::Date(date) => date.to_text().into(),
+            CellValue::Text(text) => (**text).into(),
+            CellValue::Bytes(bytes) => {
                 bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
             }
         }
@@ -289,7 +289,7 @@ mod tests {
         check_text(&TimestampSecondArray::from(vec![i64::MAX]), &[Some("9223372036854775807")]);
         check_text(&Time64NanosecondArray::from(vec![3_600_000_001_000]), &[Some("01:00:00.000001")]);
         check_text(&Date32Array::from(vec![i32::MAX]), &[Some("9223372036854775807")]);
-        let Some(ColumnValue::Date(date)) = value_of(&Date64Array::from(vec![86_400_000]), 0) else {
+        let Some(CellValue::Date(date)) = value_of(&Date64Array::from(vec![86_400_000]), 0) else {
             panic!("not a date")
         };
         assert_eq!(date, DateValue { microseconds: DAY, kind: DateKind::Day });

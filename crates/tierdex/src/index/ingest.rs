@@ -162,8 +162,10 @@ impl IndexWriter {
     ///         let mut malformed = 0;
     ///         for line in piece.lines() {
     ///             match line.split_once('\t') {
-    ///                 Some((id, text)) => add(DocumentRef { id, values: &[(1, text)], ..Default::default()
-    /// })?,                 None => malformed += 1,
+    ///                 Some((id, text)) => {
+    ///                     add(DocumentRef { id, values: &[(1, text)], ..DocumentRef::default() })?
+    ///                 }
+    ///                 None => malformed += 1,
     ///             }
     ///         }
     ///         Ok(malformed)

@@ -169,11 +169,11 @@ fn deleted_documents_leave_no_values_after_a_merge() {
     let replaced = |number: usize| Document { id: number.to_string(), ..document(100_000 + number) };
     let replacements: Vec<Document> = (0..6000).step_by(7).map(replaced).collect();
     writer.add_all(replacements.clone(), 1).unwrap();
-    for number in (1..6000).step_by(3).filter(|number| number % 7 != 0) {
+    for number in (1..6000).step_by(3).filter(|number| !number.is_multiple_of(7)) {
         writer.delete(&number.to_string()).unwrap();
     }
     writer.commit(Merge::None).unwrap();
-    let is_left = |number: &usize| number % 7 != 0 && number % 3 != 1;
+    let is_left = |number: &usize| !number.is_multiple_of(7) && number % 3 != 1;
     let left: Vec<Document> = (0..6000).filter(is_left).map(document).chain(replacements).collect();
     check_values(&disk, &by_id(&left));
     writer.commit(Merge::One).unwrap();
@@ -242,7 +242,9 @@ fn wrong_values_are_rejected_and_the_writer_goes_on() {
 }
 
 /// A filter in the query language, and the documents that pass it.
-type Filter = (String, Box<dyn Fn(&Document) -> bool>);
+type Filter = (String, Predicate);
+
+type Predicate = Box<dyn Fn(&Document) -> bool>;
 
 fn values_of<'d>(document: &'d Document, name: &'static str) -> impl Iterator<Item = ColumnValue> + 'd {
     document.columns.iter().filter(move |(of, _)| *of == name).map(|(_, value)| *value)
@@ -355,7 +357,7 @@ fn filters_select_documents_and_keep_scores() {
             let (other, passes_other) = random_filter(&mut random);
             let (base, _) = search(&engine, text, 20_000);
             let form = random.below(5);
-            let (query, passes): (_, Box<dyn Fn(&Document) -> bool>) = match form {
+            let (query, passes): (_, Predicate) = match form {
                 0 => (format!("+({text}) #{filter}"), passes),
                 1 => (format!("+({text}) +{filter}"), passes),
                 2 => (format!("+({text}) -{filter}"), Box::new(move |document| !passes(document))),

@@ -6,7 +6,6 @@ use crate::support::{
     AddMethod, add_documents, assert_sound, build, directory_disk, new_batch, open_writer, read_files, schema,
 };
 use std::sync::{Arc, Mutex};
-use tierdex::DocumentRef;
 use tierdex::commit::Manifest;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk};
@@ -235,13 +234,7 @@ fn unfinished_files_of_a_first_run_are_removed() {
     let mut writer = open_writer(&shared, &schema(), OpenMode::New);
     let mut batch = new_batch(&writer);
     docs.iter().for_each(|doc| {
-        batch
-            .add(DocumentRef {
-                id: &doc.id,
-                values: &[(0, &doc.title), (1, &doc.text)],
-                ..DocumentRef::default()
-            })
-            .unwrap()
+        doc.with_numbers(&schema(), |document| batch.add(document)).unwrap();
     });
     writer.push(batch.seal().unwrap()).unwrap();
     let killed: Arc<dyn Disk> = Arc::new(disk.snapshot());

@@ -108,7 +108,7 @@ pub struct ColumnTail {
     pub present: u64,
     /// Number of values.
     pub values: u64,
-    /// The smallest value as an integer ([`ColumnType::to_bits`]).
+    /// The smallest value as an integer in the order of values.
     pub minimum: u64,
     /// The largest value as an integer.
     pub maximum: u64,
