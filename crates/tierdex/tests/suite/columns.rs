@@ -169,7 +169,7 @@ fn deleted_documents_leave_no_values_after_a_merge() {
     let replaced = |number: usize| Document { id: number.to_string(), ..document(100_000 + number) };
     let replacements: Vec<Document> = (0..6000).step_by(7).map(replaced).collect();
     writer.add_all(replacements.clone(), 1).unwrap();
-    for number in (1..6000).step_by(3).filter(|number| !number.is_multiple_of(7)) {
+    for number in (1..6000_usize).step_by(3).filter(|number| !number.is_multiple_of(7)) {
         writer.delete(&number.to_string()).unwrap();
     }
     writer.commit(Merge::None).unwrap();

@@ -6,7 +6,6 @@ use crate::support::{
     matching_documents, model::Model, new_batch, open_writer, requests::engine_options, schema,
 };
 use std::sync::Arc;
-use tierdex::Schema;
 use tierdex::internal::index::check_on;
 use tierdex::io::{Disk, MemDisk, forward_disk};
 use tierdex::limits::{
