@@ -16,8 +16,8 @@ use tierdex::StoredDocument;
 #[command(after_help = "\
 Documents are printed in the order of the ids, one JSON object a line, with the
 member id and the stored members by their names: a string, or an array if there
-are several values. Values of columns follow. If the index stores the other members of JSON objects, they
-follow. Of several documents with an id the last one is printed. An id that no
+are several values. If the index stores the other members of JSON objects, they
+follow, and then the values of columns. Of several documents with an id the last one is printed. An id that no
 document has is reported on standard error, and the exit code is then 1.
 ")]
 pub struct GetCommandArguments {

@@ -31,20 +31,14 @@ impl Query {
 
     /// [`Query::parse`], with notes on parts that look like operators and were read as text.
     pub fn parse_with_notes(text: &str, schema: &Schema) -> Result<(Query, Vec<Error>)> {
-        let mut problems = Problems::strict();
-        let query = parse_query(text, schema, &mut problems)?;
-        Ok((query, problems.into_warnings()))
+        Query::parse_at(text, schema, current_time())
     }
 
     /// As [`Query::parse_with_notes`], with another time, in microseconds UTC, for `now` in dates.
     pub fn parse_at(text: &str, schema: &Schema, now: i64) -> Result<(Query, Vec<Error>)> {
         let mut problems = Problems::strict();
-        let syntax = parse(text, &|name| is_field(schema, name), &mut problems)?;
-        let mut analyzer = QueryAnalyzer::new(schema, &mut problems);
-        analyzer.now = now;
-        let query = analyzer.convert_tree(&syntax, 1.0)?;
-        drop(analyzer);
-        Ok((query.unwrap_or(Query::Nothing), problems.into_warnings()))
+        let query = parse_query(text, schema, now, &mut problems)?;
+        Ok((query, problems.into_warnings()))
     }
 
     /// Parses any text: each fault is returned as a warning, like the notes of [`Query::parse_with_notes`],
@@ -52,7 +46,7 @@ impl Query {
     pub fn parse_lenient(text: &str, schema: &Schema) -> (Query, Vec<Error>) {
         let mut problems = Problems::lenient();
         // Lenient problems are never returned as errors, so there is always a query.
-        let query = parse_query(text, schema, &mut problems).unwrap_or(Query::Nothing);
+        let query = parse_query(text, schema, current_time(), &mut problems).unwrap_or(Query::Nothing);
         (query, problems.into_warnings())
     }
 
@@ -74,9 +68,11 @@ impl Query {
     }
 }
 
-fn parse_query(text: &str, schema: &Schema, problems: &mut Problems) -> Result<Query> {
-    let syntax = parse(text, &|name| is_field(schema, name), problems)?;
-    let query = QueryAnalyzer::new(schema, problems).convert_tree(&syntax, 1.0)?;
+fn parse_query(text: &str, schema: &Schema, now: i64, problems: &mut Problems) -> Result<Query> {
+    let syntax = parse(text, &|name| kind_of_name(schema, name), problems)?;
+    let mut analyzer = QueryAnalyzer::new(schema, problems);
+    analyzer.now = now;
+    let query = analyzer.convert_tree(&syntax, 1.0)?;
     Ok(query.unwrap_or(Query::Nothing))
 }
 
@@ -103,7 +99,7 @@ pub(super) struct QueryAnalyzer<'a> {
     expanded: usize,
     /// Whether the bigrams of a run of text without blanks are alternatives, not a phrase.
     bigrams_are_alternatives: bool,
-    /// What `now` stands for, in microseconds UTC.
+    /// What `now` stands for in the bounds of columns, in microseconds UTC.
     now: i64,
     problems: &'a mut Problems,
 }
@@ -127,8 +123,7 @@ impl<'a> QueryAnalyzer<'a> {
     pub(super) fn new(schema: &'a Schema, problems: &'a mut Problems) -> QueryAnalyzer<'a> {
         let chains = schema.fields.iter().map(|_| None).collect();
         let bigrams_are_alternatives = false;
-        let now = current_time();
-        QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives, now, problems }
+        QueryAnalyzer { schema, chains, terms: 0, expanded: 0, bigrams_are_alternatives, now: 0, problems }
     }
 
     /// Converts a syntax tree; `None` if analysis drops all its terms.
@@ -160,6 +155,7 @@ impl<'a> QueryAnalyzer<'a> {
         }
     }
 
+    /// Converts a clause on a column; `None` if it is faulty.
     fn convert_column(
         &mut self,
         name: &str,
@@ -173,14 +169,15 @@ impl<'a> QueryAnalyzer<'a> {
             self.problems.report_at(at, format!("more than {QUERY_TERMS_MAX} terms and values"))?;
             return Ok(None);
         }
-        let (of, now) = (self.schema.columns[column].values, self.now);
-        let bound = |bound: &Option<(String, bool)>| bound.clone();
+        if boost > BOOST_MAX {
+            self.problems.report_at(at, format!("a boost of more than {BOOST_MAX}"))?;
+        }
+        let of = self.schema.columns[column].values;
         let mut ranges = Vec::with_capacity(written.len());
-        for range in written {
-            let (low, high) = (bound(&range.low), bound(&range.high));
-            let low = low.as_ref().map(|(text, included)| (text.as_str(), *included));
-            let high = high.as_ref().map(|(text, included)| (text.as_str(), *included));
-            match range_of(of, low, high, now) {
+        for ColumnRange { low, high } in written {
+            let [low, high] =
+                [low, high].map(|bound| bound.as_ref().map(|(text, included)| (text.as_str(), *included)));
+            match range_of(of, low, high, self.now) {
                 Ok(range) => ranges.extend(range),
                 Err(error) => {
                     self.problems.report_at(at, format!("column `{name}`: {error}"))?;
@@ -188,7 +185,7 @@ impl<'a> QueryAnalyzer<'a> {
                 }
             }
         }
-        Ok(Some(Query::Column { column, ranges: merge_ranges(ranges), boost }))
+        Ok(Some(Query::Column { column, ranges: merge_ranges(ranges), boost: boost.min(BOOST_MAX) }))
     }
 
     fn convert_list(&mut self, clauses: &[SyntaxClause], minimum: u32, boost: f64) -> Result<Option<Query>> {
@@ -561,14 +558,15 @@ fn any_of(mut should: Vec<Query>) -> Option<Query> {
     }
 }
 
-/// Whether the schema has a field `name`. The error is a text that lists its fields and their members.
 /// Microseconds UTC.
 fn current_time() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-fn is_field(schema: &Schema, name: &str) -> std::result::Result<NameKind, String> {
+/// Whether `name` is that of a field or of a column. The error is a text that lists the fields with their
+/// members, and the columns with their types.
+fn kind_of_name(schema: &Schema, name: &str) -> std::result::Result<NameKind, String> {
     if schema.field(name).is_some() {
         return Ok(NameKind::Field);
     }

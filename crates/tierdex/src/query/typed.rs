@@ -112,7 +112,7 @@ fn split_decimal(text: &str) -> Option<(i128, bool)> {
     let integer: i128 = whole.parse().ok()?;
     let is_whole = fraction.bytes().all(|digit| digit == b'0');
     let is_below = whole.starts_with('-') && !is_whole;
-    Some((integer - i128::from(is_below), is_whole))
+    Some((integer.saturating_sub(i128::from(is_below)), is_whole))
 }
 
 /// As [`split_decimal`], of a number with an exponent.
@@ -162,6 +162,7 @@ mod tests {
             (U64, yes("-7"), yes("3"), "0..3"),
             (U64, no("0"), None, "1..18446744073709551615"),
             (I64, None, yes("1e300"), "-9223372036854775808..9223372036854775807"),
+            (I64, yes("-170141183460469231731687303715884105728.5"), yes("0"), "-9223372036854775808..0"),
             (U64, yes("18446744073709551615"), None, "18446744073709551615..18446744073709551615"),
         ] {
             assert_eq!(of(column, low, high).as_deref(), Some(expected));
