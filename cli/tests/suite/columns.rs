@@ -24,12 +24,6 @@ fn books() -> Workspace {
     workspace
 }
 
-fn ids(workspace: &Workspace, query: &str) -> Vec<String> {
-    let mut ids = workspace.search_index("i", query).1;
-    ids.sort();
-    ids
-}
-
 #[test]
 fn queries_filter_by_columns() {
     let workspace = books();
@@ -49,7 +43,7 @@ fn queries_filter_by_columns() {
         ("price:*", &["a", "b", "c"]),
         ("*:* -year:*", &["d"]),
     ] {
-        assert_eq!(ids(&workspace, query), expected, "{query}");
+        assert_eq!(workspace.sorted_ids("i", query), expected, "{query}");
     }
     let arguments = ["search", "i", "year:[1998 TO x]"];
     assert_failed(&workspace.run_with(arguments), 2, "column `year`: `x` is not an integer");
@@ -85,12 +79,12 @@ fn columns_of_tables_are_values() {
     let workspace = Workspace::new();
     workspace.file("books.tsv", "id\ttext\tyear\nx\tone\t1990\ny\ttwo\t\nz\tthree\t2000\n");
     workspace.ok("index books.tsv --out i --field year:i64");
-    assert_eq!(ids(&workspace, "year:>1990"), ["z"]);
-    assert_eq!(ids(&workspace, "*:* -year:*"), ["y"]);
+    assert_eq!(workspace.sorted_ids("i", "year:>1990"), ["z"]);
+    assert_eq!(workspace.sorted_ids("i", "*:* -year:*"), ["y"]);
     // Documents with other columns are added.
     workspace.file("more.tsv", "id\ttext\tyear\tpages\nv\tfour\t1990\t300\n");
     workspace.ok("index more.tsv --out i --append --field pages:u64");
-    assert_eq!(ids(&workspace, "year:1990 pages:*"), ["v", "x"]);
+    assert_eq!(workspace.sorted_ids("i", "year:1990 pages:*"), ["v", "x"]);
     workspace.fails(
         2,
         "index more.tsv --out i --append --field year:u64",
@@ -114,5 +108,5 @@ fn wrong_values_are_reported_with_their_place() {
     workspace.ok("index b.jsonl --out i --field year:i64 --on-error skip");
     let place = "b.jsonl:2: column `year`: `old` is not an integer";
     workspace.fails(1, "index b.jsonl --out j --field year:i64 --on-error fail", place);
-    assert_eq!(ids(&workspace, "*:*"), ["a", "e"]);
+    assert_eq!(workspace.sorted_ids("i", "*:*"), ["a", "e"]);
 }

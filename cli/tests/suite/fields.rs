@@ -24,12 +24,6 @@ fn mails(flags: &str) -> Workspace {
     workspace
 }
 
-fn ids(workspace: &Workspace, query: &str) -> Vec<String> {
-    let mut ids = workspace.search_index("i", query).1;
-    ids.sort();
-    ids
-}
-
 #[test]
 fn fields_index_their_members() {
     let workspace = mails(FIELDS);
@@ -42,7 +36,7 @@ fn fields_index_their_members() {
         ("list:sport", &["m2"]),
         ("list:budget", &[]),
     ] {
-        assert_eq!(ids(&workspace, query), expected, "{query}");
+        assert_eq!(workspace.sorted_ids("i", query), expected, "{query}");
     }
     let shown = workspace.run_for_json("search i body:travelling --format json");
     assert_eq!(shown["hits"][0]["title"], "Match");
@@ -90,18 +84,18 @@ fn fields_are_added_and_never_changed() {
     let add =
         |fields: &str| format!("index mail.jsonl --out i --append --id-field headers.message-id {fields}");
     workspace.ok(&add("--field body:text"));
-    assert_eq!(ids(&workspace, "subject:match").len(), 2);
+    assert_eq!(workspace.sorted_ids("i", "subject:match").len(), 2);
     // Documents of the first run have no body in the index.
-    assert_eq!(ids(&workspace, "body:tickets"), ["m2"]);
+    assert_eq!(workspace.sorted_ids("i", "body:tickets"), ["m2"]);
     workspace.ok("index mail.jsonl --out i --append --id-field headers.message-id");
-    assert_eq!(ids(&workspace, "body:tickets").len(), 2);
+    assert_eq!(workspace.sorted_ids("i", "body:tickets").len(), 2);
     workspace.fails_in_one_line(2, &add("--field body:text:positions"), "positions: no, here yes");
     workspace.fails_in_one_line(
         2,
         &add("--text-field body"),
         "--text-field names the text of an index without",
     );
-    assert_eq!(ids(&workspace, "subject:match").len(), 3);
+    assert_eq!(workspace.sorted_ids("i", "subject:match").len(), 3);
     workspace.fails_in_one_line(
         2,
         &add("--field body:text --field to:text --field to:text"),
@@ -155,8 +149,8 @@ fn title_and_text_keep_their_names_in_the_input_when_fields_are_added() {
     let index = "index mail.jsonl --out i --title-field subject --text-field body";
     workspace.ok(index);
     workspace.ok(&format!("{index} --append --field from:text"));
-    assert_eq!(ids(&workspace, "cats purr"), ["1", "1"]);
-    assert_eq!(ids(&workspace, "from:ann"), ["1"]);
+    assert_eq!(workspace.sorted_ids("i", "cats purr"), ["1", "1"]);
+    assert_eq!(workspace.sorted_ids("i", "from:ann"), ["1"]);
     let message = "--text-field is body, which is another member of the schema too";
     workspace.fails_in_one_line(2, &format!("{index} --append --field body:text"), message);
 }
@@ -175,16 +169,16 @@ fn documents_need_a_member_of_a_field() {
         "bad.jsonl:2: invalid type: integer `5`, expected a string or an array of strings in `subject`",
     ];
     expected.iter().for_each(|line| assert!(errors.contains(line), "{errors}"));
-    assert_eq!(ids(&workspace, "people:x"), ["bad.jsonl:4"]);
+    assert_eq!(workspace.sorted_ids("i", "people:x"), ["bad.jsonl:4"]);
 
     workspace.file("t.tsv", "id\tfrom\tsubject\tweight\nt1\tzed\tCurling\t5\n");
     let summary = workspace.ok("index t.tsv --out i --append");
     assert!(summary.contains("not indexed: weight (1)"), "{summary}");
-    assert_eq!(ids(&workspace, "people:zed"), ["t1"]);
+    assert_eq!(workspace.sorted_ids("i", "people:zed"), ["t1"]);
     workspace.file("u.tsv", "u1\tyak\tx\n");
     workspace.fails_in_one_line(1, "index u.tsv --out i --append", "is no header with an id and members");
     workspace.ok("index u.tsv --out i --append --columns id,from,-");
-    assert_eq!(ids(&workspace, "people:yak"), ["u1"]);
+    assert_eq!(workspace.sorted_ids("i", "people:yak"), ["u1"]);
     workspace.file("note.txt", "plain text");
     workspace.fails(
         1,
@@ -203,14 +197,14 @@ fn synonyms_come_from_files_and_can_be_changed() {
     workspace.fails(2, &wrong, "synonyms none.txt: No such file");
     let fields = "--field subject:text:stem=english --field body:text:synonyms=none --synonyms synonyms.txt";
     workspace.ok(&format!("index mail.jsonl --out i {flags} {fields}"));
-    assert_eq!(ids(&workspace, "money"), ["m1"]);
-    assert_eq!(ids(&workspace, "body:money"), [""; 0]);
+    assert_eq!(workspace.sorted_ids("i", "money"), ["m1"]);
+    assert_eq!(workspace.sorted_ids("i", "body:money"), [""; 0]);
     assert!(workspace.ok("info i").contains("english stems, 2 rules for synonyms"));
     workspace.file("empty.jsonl", "");
     workspace.file("synonyms.txt", "money => tickets\n");
     workspace.ok("index empty.jsonl --out i --append --synonyms synonyms.txt --id-field headers.message-id");
-    assert_eq!(ids(&workspace, "money"), [""; 0]);
-    assert_eq!(ids(&workspace, "body:money"), ["m2"]);
+    assert_eq!(workspace.sorted_ids("i", "money"), [""; 0]);
+    assert_eq!(workspace.sorted_ids("i", "body:money"), ["m2"]);
     workspace.file("synonyms.txt", "money => a => b\n");
     let wrong = format!("index mail.jsonl --out i {flags} --append --synonyms synonyms.txt");
     workspace.fails(2, &wrong, "rule \"money => a => b\" for synonyms of field `subject`: it has more");

@@ -157,6 +157,13 @@ impl Workspace {
         (answer["total"].as_u64().unwrap(), ids.collect())
     }
 
+    /// The ids of the hits of a query, sorted.
+    pub fn sorted_ids(&self, index: &str, query: &str) -> Vec<String> {
+        let mut ids = self.search_index(index, query).1;
+        ids.sort();
+        ids
+    }
+
     /// Runs a command that must fail with `code` and an error line that contains `words`.
     pub fn fails(&self, code: i32, arguments: &str, words: &str) {
         assert_failed(&self.run(arguments), code, words);

@@ -85,6 +85,17 @@ fn open(disk: &Arc<MemDisk>, mode: OpenMode, updatable: bool) -> IndexWriter {
     IndexWriter::open(disk.clone(), schema(), mode, options).unwrap()
 }
 
+/// Writes a segment for the documents before each of `cuts`, and one for the last ones.
+fn write_segments(disk: &Arc<MemDisk>, documents: &[Document], cuts: &[usize]) -> IndexWriter {
+    let (mut writer, mut from) = (open(disk, OpenMode::New, true), 0);
+    for cut in cuts.iter().copied().chain([documents.len()]) {
+        writer.add_all(documents[from..cut].to_vec(), 1).unwrap();
+        writer.commit(Merge::None).unwrap();
+        from = cut;
+    }
+    writer
+}
+
 /// Compares all values of an index of these documents.
 fn check_values(disk: &Arc<MemDisk>, documents: &BTreeMap<String, Document>) {
     let problems = check_on(disk.as_ref()).unwrap().problems;
@@ -140,13 +151,8 @@ fn merged_columns_have_the_bytes_of_new_ones() {
     let documents: Vec<Document> = (0..9000).map(document).collect();
     // Segments of any size, one of which has the first value of the rare column.
     for cuts in [vec![4096], vec![1, 2, 300, 4500, 8999], (500..9000).step_by(500).collect()] {
-        let (disk, mut from) = (Arc::new(MemDisk::new()), 0);
-        let mut writer = open(&disk, OpenMode::New, true);
-        for cut in cuts.iter().copied().chain([documents.len()]) {
-            writer.add_all(documents[from..cut].to_vec(), 1).unwrap();
-            writer.commit(Merge::None).unwrap();
-            from = cut;
-        }
+        let disk = Arc::new(MemDisk::new());
+        let mut writer = write_segments(&disk, &documents, &cuts);
         check_values(&disk, &by_id(&documents));
         writer.commit(Merge::One).unwrap();
         check_values(&disk, &by_id(&documents));
@@ -333,13 +339,8 @@ fn filters_select_documents_and_keep_scores() {
         .collect();
     let mut found = 0;
     for (cuts, dram) in [(vec![], None), (vec![700, 5000, 5001], Some(40_000_000)), (vec![4096], None)] {
-        let (disk, mut from) = (Arc::new(MemDisk::new()), 0);
-        let mut writer = open(&disk, OpenMode::New, true);
-        for cut in cuts.iter().copied().chain([documents.len()]) {
-            writer.add_all(documents[from..cut].to_vec(), 1).unwrap();
-            writer.commit(Merge::None).unwrap();
-            from = cut;
-        }
+        let disk = Arc::new(MemDisk::new());
+        let mut writer = write_segments(&disk, &documents, &cuts);
         let mut all = by_id(&documents);
         if !cuts.is_empty() {
             writer.add_all(replaced.clone(), 1).unwrap();
